@@ -1,0 +1,204 @@
+"""What can go wrong, as classes. A docstring is the default message; facts are fields.
+
+This module knows no exit codes and no HTTP: each face maps classes to replies in one table.
+"""
+
+
+class CafleetError(Exception):
+    """cafleet could not do what was asked"""
+
+    def __init__(self, message: str | None = None) -> None:
+        """`message`: one line, without a trailing full stop; the class docstring by default."""
+        super().__init__(message or (type(self).__doc__ or "").strip())
+
+
+# -- kinds: faces map these, not the leaves ---------------------------------------------------
+
+
+class InvalidInput(CafleetError):
+    """the input is not acceptable"""
+
+
+class UsageError(CafleetError):
+    """the command was called in a way that cannot work"""
+
+
+class NotFound(CafleetError):
+    """not found"""
+
+
+class Conflict(CafleetError):
+    """the current state does not allow this"""
+
+
+class IntegrityError(CafleetError):
+    """the database holds a value that cafleet does not know"""
+
+    def __init__(self, table: str, row_id: object, value: object, column: str = "value") -> None:
+        self.table, self.row_id, self.value, self.column = table, row_id, value, column
+        super().__init__(f"integrity error: {table} {row_id} has an unknown {column} {value!r}")
+
+
+class DatabaseError(CafleetError):
+    """the database cannot be used"""
+
+
+class MultiplexerError(CafleetError):
+    """the terminal multiplexer could not do what was asked"""
+
+
+# -- fleets and members ------------------------------------------------------------------------
+
+
+class FleetNotFound(NotFound):
+    def __init__(self, fleet_id: int) -> None:
+        self.fleet_id = fleet_id
+        super().__init__(f"fleet {fleet_id} not found")
+
+
+class MemberNotFound(NotFound):
+    def __init__(self, member_id: int) -> None:
+        self.member_id = member_id
+        super().__init__(f"member {member_id} not found")
+
+
+class MessageNotFound(NotFound):
+    def __init__(self, message_id: int) -> None:
+        self.message_id = message_id
+        super().__init__(f"message {message_id} not found")
+
+
+class FleetDeleted(Conflict):
+    def __init__(self, fleet_id: int) -> None:
+        self.fleet_id = fleet_id
+        super().__init__(f"fleet {fleet_id} is deleted")
+
+
+class FleetNotLive(Conflict):
+    """A fleet whose Director is missing, deregistered or has no placement (SPEC 3)."""
+
+    def __init__(self, fleet_id: int) -> None:
+        self.fleet_id = fleet_id
+        super().__init__(f"fleet {fleet_id} is not live: its Director has no placement")
+
+
+class MemberNotActive(Conflict):
+    def __init__(self, member_id: int) -> None:
+        self.member_id = member_id
+        super().__init__(f"member {member_id} is not active")
+
+
+class MemberGone(Conflict):
+    """A wait or listen whose member or fleet ended (SPEC 4.5)."""
+
+    def __init__(self, member_id: int) -> None:
+        self.member_id = member_id
+        super().__init__(f"member {member_id} is no longer active")
+
+
+class DifferentFleets(Conflict):
+    def __init__(self, first: int, second: int) -> None:
+        self.first, self.second = first, second
+        super().__init__(f"members {first} and {second} are not in the same fleet")
+
+
+class DirectorProtected(Conflict):
+    def __init__(self, member_id: int, fleet_id: int) -> None:
+        self.member_id, self.fleet_id = member_id, fleet_id
+        super().__init__(
+            f"member {member_id} is fleet {fleet_id}'s Director; use 'cafleet fleet delete {fleet_id}'"
+        )
+
+
+class MonitorExists(Conflict):
+    def __init__(self, fleet_id: int, member_id: int) -> None:
+        self.fleet_id, self.member_id = fleet_id, member_id
+        super().__init__(f"fleet {fleet_id} already has an active monitor (member {member_id})")
+
+
+class NoPane(Conflict):
+    def __init__(self, member_id: int, *, pending: bool) -> None:
+        self.member_id, self.pending = member_id, pending
+        super().__init__(f"member {member_id} has no pane" + (" yet" if pending else ""))
+
+
+class NotAMember(Conflict):
+    """this pane belongs to no active member"""
+
+
+# -- messages ----------------------------------------------------------------------------------
+
+
+class AlreadyAcknowledged(Conflict):
+    def __init__(self, message_id: int) -> None:
+        self.message_id = message_id
+        super().__init__(f"message {message_id} is already acknowledged")
+
+
+class SummaryNotAcknowledgeable(Conflict):
+    def __init__(self, message_id: int) -> None:
+        self.message_id = message_id
+        super().__init__(f"message {message_id} is a broadcast summary; only deliveries are acknowledged")
+
+
+class KeyReused(Conflict):
+    def __init__(self, key: str, message_id: int) -> None:
+        self.key, self.message_id = key, message_id
+        super().__init__(f"key '{key}' was already used for message {message_id}")
+
+
+# -- coding agents and spawning ----------------------------------------------------------------
+
+
+class UnknownAgent(UsageError):
+    def __init__(self, name: str, known: list[str]) -> None:
+        self.name, self.known = name, known
+        super().__init__(f"unknown coding agent '{name}'; known: {', '.join(known)}")
+
+
+class BinaryNotFound(CafleetError):
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"binary {name} not found on PATH")
+
+
+class ConfigFileError(CafleetError):
+    """A mistake in config.toml: names file, line where known, and key."""
+
+    def __init__(self, path: str, detail: str, *, key: str | None = None, line: int | None = None) -> None:
+        self.path, self.detail, self.key, self.line = path, detail, key, line
+        where = f"{path}:{line}" if line is not None else path
+        super().__init__(f"{where}: {key}: {detail}" if key else f"{where}: {detail}")
+
+
+# -- panes -------------------------------------------------------------------------------------
+
+
+class NotInMultiplexer(MultiplexerError):
+    """not inside a tmux or herdr pane"""
+
+
+class PaneGone(MultiplexerError):
+    """The pane, or the server that it was recorded on, does not exist any more."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class PaneDead(MultiplexerError):
+    """The pane still exists but its program has ended (remain-on-exit)."""
+
+    def __init__(self, pane_id: str) -> None:
+        self.pane_id = pane_id
+        super().__init__(f"pane {pane_id} is dead: its program has ended")
+
+
+class PaneBusy(MultiplexerError):
+    """pane is busy"""
+
+
+class MultiplexerTimeout(MultiplexerError):
+    def __init__(self, what: str, seconds: float) -> None:
+        self.what, self.seconds = what, seconds
+        super().__init__(f"{what} did not answer within {seconds:g} s")

@@ -1,0 +1,113 @@
+"""The contract that every multiplexer backend fulfils (SPEC 5.1).
+
+Whoever types holds the pane's lock (`pane_lock.py`); a backend itself takes no lock.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+
+class PaneAddress(NamedTuple):
+    """Where a pane is, as recorded in a placement. Opaque to everything outside `multiplexer/`."""
+
+    server: str | None
+    """`placement.mux_server`; None for a row that another cafleet wrote before format 5."""
+    session: str
+    window: str
+    pane: str
+
+
+class PaneView(NamedTuple):
+    """One look at a live pane."""
+
+    rows: tuple[str, ...]
+    """The visible screen, top to bottom, with SGR escape sequences (colour, dim) and nothing else."""
+    command: str
+    """Name of the foreground process."""
+    shell: bool
+    """The foreground process is a shell that waits at its prompt: no agent runs here."""
+    mode: str
+    """Name of the mode that swallows keys (`copy-mode`, `tree-mode`, …), or empty."""
+    title: str
+    width: int
+    height: int
+    cursor_x: int
+    cursor_y: int
+
+
+class PaneStatus(NamedTuple):
+    """One line of a pane listing."""
+
+    pane: str
+    dead: bool
+    exit_status: int | None
+    """Exit code of a dead pane's program, where the multiplexer knows it."""
+    command: str
+
+
+class LaunchSpec(NamedTuple):
+    """What the new pane's own process shall be. Never typed into a shell (field case F5)."""
+
+    argv: Sequence[str]
+    """`argv[0]` is an absolute path. Arguments of any length up to 96 KiB each, any text but NUL."""
+    environ: Mapping[str, str]
+    """Set in the new process, `PATH` included."""
+    scrub: Sequence[str]
+    """Names (or `PREFIX_*`) that the new process must not inherit from the multiplexer's server."""
+    directory: str
+    """Absolute working directory."""
+    title: str
+    private_directory: str
+    """An existing or creatable folder (0700) for the short-lived launch file."""
+
+
+class Multiplexer(Protocol):
+    """A terminal multiplexer. Every call is bounded in time.
+
+    Methods that take an address raise `PaneGone` (no such pane, or its server is gone or another
+    one), `PaneDead`, `MultiplexerTimeout`, or `MultiplexerError` with the program's own words.
+    """
+
+    name: str
+
+    def current_pane(self) -> PaneAddress:
+        """The pane that this process runs in. Raises NotInMultiplexer."""
+        ...
+
+    def open_pane(self, beside: PaneAddress, launch: LaunchSpec) -> PaneAddress:
+        """A new pane in the window of `beside`, without taking the focus; a new window of the same
+        session where there is no space. Leaves nothing behind when it raises."""
+        ...
+
+    def look(self, pane: PaneAddress, *, settle_seconds: float = 0.0) -> PaneView:
+        """Prove the pane's identity and read its screen, after `settle_seconds`."""
+        ...
+
+    def paste(self, pane: PaneAddress, text: str, *, settle_seconds: float) -> PaneView:
+        """Put `text` into the pane as one bracketed paste without Enter, wait, and look again.
+
+        Presses nothing where the pane is dead, in a mode or another server's: raises instead
+        (`PaneBusy` for a mode)."""
+        ...
+
+    def press_enter(self, pane: PaneAddress, *, settle_seconds: float) -> PaneView:
+        """Press Enter once, wait, and look again. Raises like `paste`."""
+        ...
+
+    def capture(self, pane: PaneAddress, *, lines: int, ansi: bool = False) -> str:
+        """The pane's last `lines` lines, history included, wrapped lines joined."""
+        ...
+
+    def list_panes(self, server: str | None) -> dict[str, PaneStatus]:
+        """Every pane of `server` by pane id; empty where that server is gone."""
+        ...
+
+    def kill_pane(self, pane: PaneAddress) -> bool:
+        """End the pane's whole process group (grace, then KILL) and close the pane.
+
+        False where it was already gone; never touches a pane whose identity is not proven."""
+        ...
+
+    def focus(self, pane: PaneAddress) -> None:
+        """Show the pane to the attached client."""
+        ...
