@@ -202,3 +202,98 @@ class MultiplexerTimeout(MultiplexerError):
     def __init__(self, what: str, seconds: float) -> None:
         self.what, self.seconds = what, seconds
         super().__init__(f"{what} did not answer within {seconds:g} s")
+
+
+# -- the database file (SPEC 2.4, 2.5) ---------------------------------------------------------
+
+
+class DatabaseMissing(DatabaseError):
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"no cafleet database at {path}; run 'cafleet setup'")
+
+
+class DatabaseOutdated(DatabaseError):
+    def __init__(self, version: int, head: int) -> None:
+        self.version, self.head = version, head
+        super().__init__(
+            f"database format {version} is older than this cafleet's ({head}); run 'cafleet setup'"
+        )
+
+
+class DatabaseNewer(DatabaseError):
+    def __init__(self, version: int, head: int) -> None:
+        self.version, self.head = version, head
+        super().__init__(f"database format {version} is newer than this cafleet's ({head}); upgrade cafleet")
+
+
+class DatabaseDamaged(DatabaseError):
+    """Ours by its identity, but not what its version promises, or its pages are corrupt."""
+
+
+class DatabaseMismatch(DatabaseDamaged):
+    def __init__(self, path: str, version: int | None, difference: str) -> None:
+        self.path, self.version, self.difference = path, version, difference
+        super().__init__(f"database {path} does not match format {version}: {difference}")
+
+
+class DatabaseLegacy(DatabaseError):
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} is in an earlier cafleet format; bring it over with 'cafleet import {path}'"
+        )
+
+
+class DatabaseForeign(DatabaseError):
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"{path} is not a cafleet database")
+
+
+class DatabaseUnreadable(DatabaseError):
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"cannot open database {path}: {reason}")
+
+
+class DatabaseBusy(DatabaseError):
+    """the database is busy; try again"""
+
+
+class DatabaseReadOnly(DatabaseError):
+    """Names the path and the grant that is missing (field case I3)."""
+
+    def __init__(self, path: str, directory: str) -> None:
+        self.path, self.directory = path, directory
+        super().__init__(
+            f"the database {path} is read-only; allow writing to the folder {directory} and the files in it"
+            " (a sandboxed agent needs that folder among its writable ones) and try again"
+        )
+
+
+class DatabaseFull(DatabaseError):
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"the disk is full: {path} cannot grow; free some space and try again")
+
+
+class ConstraintViolated(DatabaseError):
+    """A change that an index or a foreign key refuses; the transaction was rolled back."""
+
+    def __init__(self, detail: str) -> None:
+        self.detail = detail
+        super().__init__(f"the database refused the change: {detail}")
+
+
+class MonitorDuplicates(DatabaseError):
+    """Two active monitors in one fleet: migration and import stop before they change anything (SPEC 2.3)."""
+
+    def __init__(self, duplicates: "dict[int, list[int]]") -> None:
+        """`duplicates`: fleet id to the ids of its active monitors."""
+        self.duplicates = duplicates
+        fleets = "; ".join(
+            f"fleet {fleet}: members {', '.join(str(member) for member in sorted(members))}"
+            for fleet, members in sorted(duplicates.items())
+        )
+        super().__init__(f"active monitor duplicates prevent migration: {fleets}")
