@@ -44,5 +44,5 @@ runtime:
 	@scripts/environment.sh runtime
 
 dev:
-	@scripts/system-packages.sh tmux
+	@scripts/system-packages.sh tmux chromium
 	@scripts/environment.sh dev
