@@ -10,6 +10,8 @@ class CafleetError(Exception):
     def __init__(self, message: str | None = None) -> None:
         """`message`: one line, without a trailing full stop; the class docstring by default."""
         super().__init__(message or (type(self).__doc__ or "").strip())
+        self.cleanup_failures: list[str] = []
+        """What a failed creation could not undo: `cleanup failed for <what>: <detail>` (SPEC 7.3)."""
 
 
 # -- kinds: faces map these, not the leaves ---------------------------------------------------
@@ -122,6 +124,28 @@ class NoPane(Conflict):
         super().__init__(f"member {member_id} has no pane" + (" yet" if pending else ""))
 
 
+class MemberChanged(Conflict):
+    """Somebody else deleted, moved or respawned the member in the same moment."""
+
+    def __init__(self, member_id: int) -> None:
+        self.member_id = member_id
+        super().__init__(f"member {member_id} was changed by somebody else meanwhile; look again")
+
+
+class DirectorPaneGone(Conflict):
+    """New panes open beside the Director's, which is not there any more."""
+
+    def __init__(self, fleet_id: int, member_id: int, reason: str) -> None:
+        self.fleet_id, self.member_id, self.reason = fleet_id, member_id, reason
+        super().__init__(f"the pane of fleet {fleet_id}'s Director (member {member_id}) is gone: {reason}")
+
+
+class PaneStillThere(Conflict):
+    def __init__(self, member_id: int, pane: str) -> None:
+        self.member_id, self.pane = member_id, pane
+        super().__init__(f"member {member_id} still has its pane ({pane}); only a lost pane is replaced")
+
+
 class NotAMember(Conflict):
     """this pane belongs to no active member"""
 
@@ -169,6 +193,14 @@ class ConfigFileError(CafleetError):
         self.path, self.detail, self.key, self.line = path, detail, key, line
         where = f"{path}:{line}" if line is not None else path
         super().__init__(f"{where}: {key}: {detail}" if key else f"{where}: {detail}")
+
+
+class AgentDidNotStart(CafleetError):
+    """The new pane's program ended at once."""
+
+    def __init__(self, binary: str, detail: str) -> None:
+        self.binary, self.detail = binary, detail
+        super().__init__(f"{binary} ended right after it was started: {detail}")
 
 
 # -- panes -------------------------------------------------------------------------------------

@@ -207,8 +207,10 @@ def by_pane(conn: Connection, server: str | None, pane: str) -> Member | None:
     A pane may serve several fleets (its program created a second one): the newest is what it works on now.
     """
     where = """
-        WHERE p.mux_pane_id = ? AND p.mux_server IS ? AND m.status = 'active'
-        AND f.deleted_at IS NULL ORDER BY m.member_id DESC LIMIT 1
+        WHERE m.member_id IN (
+            SELECT member_id FROM member_placements WHERE mux_pane_id = ? AND mux_server IS ?)
+        AND m.status = 'active' AND f.deleted_at IS NULL
+        ORDER BY m.member_id DESC LIMIT 1
     """
     return _one(conn, where, (pane, server))
 

@@ -1,6 +1,7 @@
 """Statements on `messages`: one per function, connection in, records out.
 
-State and type are written as literals, not bound: only so may SQLite use the partial indexes.
+State and type are written as literals, not bound: only so may SQLite use the partial indexes. Where
+two indexes would do, the one whose cost does not grow with the history is named (`INDEXED BY`).
 """
 
 from sqlite3 import Connection
@@ -119,16 +120,27 @@ def inbox(conn: Connection, member_id: int, limit: int | None = None) -> list[Me
 
 def count_inbox(conn: Connection, member_id: int) -> int:
     """How many deliveries wait for the member."""
-    statement = """SELECT count(*) FROM messages
-        WHERE owner_member_id = ? AND status_state = 'input_required' AND type = 'unicast'"""
+    statement = """
+        SELECT count(*) FROM messages INDEXED BY idx_messages_inbox
+        WHERE owner_member_id = ? AND type = 'unicast' AND status_state = 'input_required'
+    """
     return int(conn.execute(statement, (member_id,)).fetchone()[0])
 
 
 def received(conn: Connection, member_id: int, limit: int | None = None) -> list[Message]:
     """Deliveries that the member owns, in any state, newest status first."""
     where = """
-        WHERE x.owner_member_id = ? AND x.type = 'unicast'
-        ORDER BY x.status_timestamp DESC, x.message_id DESC LIMIT ?
+        WHERE x.message_id IN (
+            SELECT message_id FROM (
+                SELECT z.message_id FROM messages z INDEXED BY idx_messages_inbox
+                WHERE z.owner_member_id = ?1 AND z.type = 'unicast' AND z.status_state = 'input_required'
+                ORDER BY z.status_timestamp DESC, z.message_id DESC LIMIT ?2)
+            UNION ALL
+            SELECT message_id FROM (
+                SELECT z.message_id FROM messages z INDEXED BY idx_messages_closed
+                WHERE z.owner_member_id = ?1 AND z.type = 'unicast' AND z.status_state <> 'input_required'
+                ORDER BY z.status_timestamp DESC, z.message_id DESC LIMIT ?2))
+        ORDER BY x.status_timestamp DESC, x.message_id DESC LIMIT ?2
     """
     return _all(conn, where, (member_id, _limit(limit)))
 
@@ -144,14 +156,22 @@ def sent(conn: Connection, member_id: int, limit: int | None = None) -> list[Mes
 
 def timeline(conn: Connection, fleet_id: int, limit: int) -> list[Message]:
     """Deliveries of the fleet, through their owners, newest status first, at most `limit`."""
-    # Each member's newest `limit` come from an index; only the winners' bodies are read. A plain
-    # join would sort every message that the fleet has ever had.
+    # Each member's newest `limit` of either state come from a partial index; only the winners' bodies
+    # are read. A plain join would sort every message that the fleet has ever had.
     statement = """
         WITH newest AS (
             SELECT y.message_id FROM members m CROSS JOIN messages y ON y.message_id IN (
-                SELECT z.message_id FROM messages z
-                WHERE z.owner_member_id = m.member_id AND z.type = 'unicast'
-                ORDER BY z.status_timestamp DESC, z.message_id DESC LIMIT :limit)
+                SELECT message_id FROM (
+                    SELECT z.message_id FROM messages z INDEXED BY idx_messages_inbox
+                    WHERE z.owner_member_id = m.member_id AND z.type = 'unicast'
+                        AND z.status_state = 'input_required'
+                    ORDER BY z.status_timestamp DESC, z.message_id DESC LIMIT :limit)
+                UNION ALL
+                SELECT message_id FROM (
+                    SELECT z.message_id FROM messages z INDEXED BY idx_messages_closed
+                    WHERE z.owner_member_id = m.member_id AND z.type = 'unicast'
+                        AND z.status_state <> 'input_required'
+                    ORDER BY z.status_timestamp DESC, z.message_id DESC LIMIT :limit))
             WHERE m.fleet_id = :fleet
             ORDER BY y.status_timestamp DESC, y.message_id DESC LIMIT :limit)
         SELECT x.message_id, x.owner_member_id, x.from_member_id, x.to_member_id, x.type, x.created_at,
@@ -174,20 +194,24 @@ def deliveries_of(conn: Connection, summary: Message) -> list[Message]:
     return _all(conn, where, (summary.from_member_id, summary.created_at, summary.message_id))
 
 
-def activity(conn: Connection, fleet_id: int) -> dict[int, ActivityRow]:
-    """Counters of every member of the fleet, deregistered ones included (SPEC 3)."""
+def activity(conn: Connection, fleet_id: int, *, deregistered: bool = False) -> dict[int, ActivityRow]:
+    """Counters of the fleet's active members by id, on request of deregistered ones too (SPEC 3)."""
     statement = """
         SELECT m.member_id,
-            (SELECT count(*) FROM messages x WHERE x.owner_member_id = m.member_id
-                AND x.status_state = 'input_required' AND x.type = 'unicast'),
-            (SELECT max(x.created_at) FROM messages x WHERE x.from_member_id = m.member_id),
-            (SELECT max(x.created_at) FROM messages x WHERE x.owner_member_id = m.member_id
-                AND x.type = 'unicast'),
-            (SELECT max(x.status_timestamp) FROM messages x WHERE x.owner_member_id = m.member_id
-                AND x.status_state = 'completed' AND x.type = 'unicast')
-        FROM members m WHERE m.fleet_id = ?
+            (SELECT count(*) FROM messages x INDEXED BY idx_messages_inbox
+                WHERE x.owner_member_id = m.member_id AND x.type = 'unicast'
+                    AND x.status_state = 'input_required'),
+            (SELECT max(x.created_at) FROM messages x INDEXED BY idx_messages_sent
+                WHERE x.from_member_id = m.member_id),
+            (SELECT max(x.created_at) FROM messages x INDEXED BY idx_messages_received
+                WHERE x.owner_member_id = m.member_id AND x.type = 'unicast'),
+            (SELECT max(x.status_timestamp) FROM messages x INDEXED BY idx_messages_closed
+                WHERE x.owner_member_id = m.member_id AND x.type = 'unicast'
+                    AND x.status_state <> 'input_required' AND x.status_state = 'completed')
+        FROM members m WHERE m.fleet_id = ? AND (m.status <> 'deregistered' OR ?)
     """
-    return {row[0]: ActivityRow(*row[1:]) for row in conn.execute(statement, (fleet_id,))}
+    rows = conn.execute(statement, (fleet_id, deregistered))
+    return {row[0]: ActivityRow(*row[1:]) for row in rows}
 
 
 # -- rows to records ---------------------------------------------------------------------------

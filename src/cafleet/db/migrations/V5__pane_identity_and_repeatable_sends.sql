@@ -15,11 +15,12 @@ CREATE INDEX idx_messages_inbox
     ON messages(owner_member_id, status_timestamp)
     WHERE status_state = 'input_required';
 
--- last_ack, and the closed half of the timeline:
--- owner_member_id = ? AND type = 'unicast' AND status_state = 'completed' ORDER BY status_timestamp DESC
-CREATE INDEX idx_messages_acknowledged
+-- last_ack, and the closed half of the timeline: together with the inbox every delivery, so that an
+-- unknown state is noticed and not passed over:
+-- owner_member_id = ? AND type = 'unicast' AND status_state <> 'input_required' ORDER BY status_timestamp DESC
+CREATE INDEX idx_messages_closed
     ON messages(owner_member_id, status_timestamp)
-    WHERE type = 'unicast' AND status_state = 'completed';
+    WHERE type = 'unicast' AND status_state <> 'input_required';
 
 -- Pending notifications, oldest first:
 -- owner_member_id = ? AND status_state = 'input_required' AND notified_at IS NULL ORDER BY created_at, message_id
