@@ -63,6 +63,11 @@ def load(environ: Mapping[str, str] | None = None) -> Config:
     )
 
 
+def debug_wanted() -> bool:
+    """`CAFLEET_DEBUG=1` in the process environment, also where the rest of the settings cannot be read."""
+    return os.environ.get("CAFLEET_DEBUG") == "1"
+
+
 def integer_setting(environ: Mapping[str, str], name: str, default: int) -> int:
     """A whole number >= 0 from the environment, `default` where unset or empty.
 

@@ -1,0 +1,44 @@
+"""Which commands exist: the one table that `cafleet --help`, the parser, the reference page and the shell
+completion start from. Importing it imports no command.
+"""
+
+NO_GUARD = "none"
+"""Runs whatever state the database is in."""
+FORMAT = "format"
+"""Needs a database of the current format (SPEC 2.4)."""
+ASSETS = "assets"
+"""Needs, besides, skills and presets of this version (SPEC 8)."""
+
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "setup": ("setup", NO_GUARD, "create or upgrade the database, install skills and presets"),
+    "fleet create": ("fleet", ASSETS, "start a fleet with this pane as its Director"),
+    "fleet list": ("fleet", ASSETS, "list live fleets, newest first"),
+    "fleet show": ("fleet", ASSETS, "show one fleet, deleted or not"),
+    "fleet delete": ("fleet", ASSETS, "delete a fleet and deregister its members; messages stay"),
+    "member create": ("member", ASSETS, "register a member and start its agent in a new pane"),
+    "member list": ("member", ASSETS, "list a fleet's active members"),
+    "member show": ("member", ASSETS, "show one member"),
+    "member delete": ("member", ASSETS, "close a member's pane and deregister it"),
+    "message send": ("message", ASSETS, "store a message for one or more members and notify them"),
+    "message broadcast": ("message", ASSETS, "send to every other active member of the fleet"),
+    "message poll": ("inbox", ASSETS, "show a member's unacknowledged messages, newest first"),
+    "message wait": ("waiting", ASSETS, "block until a member has messages, then show them"),
+    "message listen": ("waiting", ASSETS, "print a line for each message as it arrives"),
+    "message ack": ("inbox", ASSETS, "acknowledge messages"),
+    "message show": ("inbox", ASSETS, "show one message"),
+    "whoami": ("whoami", FORMAT, "say which member the calling pane is"),
+}
+"""Full name to: module in this package, guard, summary (a clause without a full stop).
+
+The module has a dictionary `COMMANDS` with the command's description under the same name.
+"""
+
+
+def groups() -> dict[str, list[str]]:
+    """First words that are followed by a second one, with those."""
+    found: dict[str, list[str]] = {}
+    for name in COMMANDS:
+        noun, _, verb = name.partition(" ")
+        if verb:
+            found.setdefault(noun, []).append(verb)
+    return found

@@ -1,0 +1,55 @@
+"""How a message is shown: the envelope for reading, the record for programs (SPEC 7.2)."""
+
+from cafleet.cli.escapes import escape, escape_lines
+from cafleet.cli.output import CYAN, Output
+from cafleet.models import Message, MessageType, Notification, NotificationState
+
+POLL_TEXT_LIMIT = 50
+"""Envelopes that one text answer shows unless `--limit` says otherwise."""
+
+
+def envelope(message: Message, out: Output) -> str:
+    """The header and the whole body, each of its lines indented by two blanks: no body line can
+    pass for a header."""
+    parts = [str(message.message_id), f"from:{message.from_member_id}", escape(message.status_timestamp)]
+    if message.type != MessageType.UNICAST:
+        parts.append(f"kind:{message.type}")
+    if message.origin_message_id is not None:
+        parts.append(f"origin:{message.origin_message_id}")
+    header = out.paint(f"[{' | '.join(parts)}]", CYAN)
+    body = escape_lines(message.text).replace("\n", "\n  ")
+    return f"{header}\n  {body}"
+
+
+def message_record(message: Message) -> dict[str, object]:
+    """The whole message, keys in the order of SPEC 7.2."""
+    return message._asdict()
+
+
+def notification_record(notification: Notification) -> dict[str, object]:
+    """The outcome of telling the recipient."""
+    return {"state": notification.state, "reason": notification.reason}
+
+
+def show_inbox(messages: list[Message], out: Output, limit: int | None) -> None:
+    """An inbox: all of it as JSON; as text the newest `limit`, or the usual number, and how many more."""
+    if out.as_json:
+        out.json([message_record(message) for message in messages])
+        return
+    if not messages:
+        out.write("No messages found.")
+        return
+    shown = messages[: limit or POLL_TEXT_LIMIT]
+    for message in shown:
+        out.write(envelope(message, out))
+    if len(messages) > len(shown):
+        out.write(f"… {len(messages) - len(shown)} more; use --limit or --json")
+
+
+def warn_unless_told(message: Message, notification: Notification, out: Output) -> None:
+    """On standard error, that a stored message could not be announced to its recipient (SPEC 4.4)."""
+    if notification.state in (NotificationState.DEFERRED, NotificationState.FAILED):
+        out.warn(
+            f"message {message.message_id} not notified: {notification.reason or notification.state}. "
+            "It is stored; do not send it again."
+        )

@@ -1,0 +1,79 @@
+"""`message poll`, `message ack`, `message show`: the reader's side, which types into no pane."""
+
+from cafleet.broker import inbox
+from cafleet.cli.arguments import Command, Values, count, integer, option, positional
+from cafleet.cli.envelope import envelope, message_record, show_inbox
+from cafleet.cli.output import Output
+from cafleet.errors import CafleetError
+from cafleet.runtime import Runtime
+
+
+def poll(runtime: Runtime, values: Values, out: Output) -> int:
+    limit = values.optional_integer("limit")
+    show_inbox(inbox.poll(runtime, values.integer("member_id"), limit), out, limit)
+    return 0
+
+
+def ack(runtime: Runtime, values: Values, out: Output) -> int:
+    message_ids = values.integers("message_ids")
+    if len(message_ids) == 1:
+        message = inbox.ack(runtime, message_ids[0])
+        if out.as_json:
+            out.json({"message": message_record(message)})
+        else:
+            out.write(f"Message acknowledged.\n{envelope(message, out)}")
+        return 0
+    return _ack_several(runtime, message_ids, out)
+
+
+def _ack_several(runtime: Runtime, message_ids: list[int], out: Output) -> int:
+    """Each on its own: one that fails is reported and the others stand."""
+    records: list[dict[str, object]] = []
+    failed = False
+    for message_id in message_ids:
+        try:
+            message = inbox.ack(runtime, message_id)
+        except CafleetError as error:
+            failed = True
+            out.error(str(error))
+            records.append({"message": None, "error": str(error)})
+            continue
+        records.append({"message": message_record(message)})
+        if not out.as_json:
+            out.write(f"Message acknowledged.\n{envelope(message, out)}")
+    if out.as_json:
+        out.json(records)
+    return 1 if failed else 0
+
+
+def show(runtime: Runtime, values: Values, out: Output) -> int:
+    message = inbox.show(runtime, values.integer("message_id"))
+    if out.as_json:
+        out.json({"message": message_record(message)})
+    else:
+        out.write(envelope(message, out))
+    return 0
+
+
+COMMANDS = {
+    "message poll": Command(
+        poll,
+        positional("member_id", "MEMBER_ID", "whose inbox", integer),
+        option("--limit", "N", "show at most the newest N", count),
+        description="Changes nothing: a message stays in the inbox until it is acknowledged. Text shows 50 "
+        "messages at most unless --limit says otherwise; --json gives all of them.",
+        examples=("cafleet message poll 3", "cafleet message poll 3 --limit 5 --json"),
+    ),
+    "message ack": Command(
+        ack,
+        positional("message_ids", "MESSAGE_ID", "a message that has been dealt with", integer, many=True),
+        description="Takes each message out of its recipient's inbox, once.",
+        examples=("cafleet message ack 17", "cafleet message ack 17 18 19"),
+    ),
+    "message show": Command(
+        show,
+        positional("message_id", "MESSAGE_ID", "the message", integer),
+        description="Shows any message, acknowledged or not, and the summary of a broadcast.",
+        examples=("cafleet message show 17", "cafleet message show 17 --json"),
+    ),
+}

@@ -1,0 +1,233 @@
+"""The `cafleet` program: finds the command, checks the guards, runs it, and turns whatever went wrong into
+one line and an exit code (SPEC 7.1). A command's module is imported only when that command is called.
+"""
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from cafleet import __version__, config
+from cafleet.cli import commands
+from cafleet.cli.arguments import Command, Values, help_page, nearest, parse, two_columns, usage
+from cafleet.cli.output import Output, OutputClosed, OutputFailed
+from cafleet.clock import utc_now
+from cafleet.errors import CafleetError, UsageError
+from cafleet.multiplexer.base import Multiplexer
+from cafleet.runtime import Runtime
+
+DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = ((UsageError, USAGE), (CafleetError, FAILED))
+"""The first class that fits decides."""
+
+
+def run() -> NoReturn:
+    """The console script: the process ends here.
+
+    It ends without the interpreter's own clean-up, which costs as much as a tenth of a whole command.
+    Nothing depends on that: output is flushed and the database is closed by then.
+    """
+    _own_standard_streams()
+    os._exit(main(sys.argv[1:]))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line (this process's own by default) and return its exit code. Raises nothing."""
+    out = Output(sys.stdout, sys.stderr)
+    try:
+        code = _invoke([_as_utf8(word) for word in (sys.argv[1:] if argv is None else argv)], out)
+        out.flush()
+    except OutputClosed:
+        return DONE
+    except OutputFailed as error:
+        out.error(str(error))
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except CafleetError as error:
+        _show_traceback(out)
+        out.error(str(error), *_notes(error))
+        return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
+    except Exception as error:
+        _show_traceback(out)
+        hint = "" if config.debug_wanted() else " (CAFLEET_DEBUG=1 shows where)"
+        out.error(f"internal error: {type(error).__name__}: {error}{hint}")
+        return FAILED
+    return code
+
+
+# -- from words to a command -------------------------------------------------------------------
+
+
+def _invoke(words: list[str], out: Output) -> int:
+    end = words.index("--") if "--" in words else len(words)
+    head, tail = words[:end], words[end:]
+    wants_help = "--help" in head or "-h" in head
+    wants_json = "--json" in head
+    head = [word for word in head if word not in ("--help", "-h", "--json")]
+    if not head or head[0].startswith("-"):
+        return _without_command(head, wants_help, out)
+    name, rest = _command_name(head)
+    if name not in commands.COMMANDS:
+        if not wants_help:
+            raise UsageError(f"'cafleet {name}' needs a command; 'cafleet {name} --help' lists them")
+        out.write(_group_help(name))
+        return DONE
+    command, summary, guard = _load(name)
+    if wants_help:
+        out.write(help_page(name, summary, command))
+        return DONE
+    try:
+        values = parse(name, command, rest + tail)
+        if wants_json and not command.json:
+            raise UsageError(f"'cafleet {name}' has no --json output")
+    except UsageError as error:
+        error.add_note(f"Usage: {usage(name, command)}")
+        raise
+    if wants_json:
+        from cafleet.cli.json_line import encode
+
+        out.encode = encode
+    return _run(command, guard, values, out)
+
+
+def _without_command(head: list[str], wants_help: bool, out: Output) -> int:
+    if wants_help:
+        out.write(_program_help())
+    elif head[:1] == ["--version"]:
+        out.write(f"cafleet {__version__}")
+    elif head:
+        raise UsageError(f"unknown option '{head[0]}'; options follow the command's name")
+    else:
+        raise UsageError("a command is needed; 'cafleet --help' lists them")
+    return DONE
+
+
+def _command_name(head: list[str]) -> tuple[str, list[str]]:
+    """The full name of the command, or a group's name where its second word is missing; and the rest."""
+    noun, groups = head[0], commands.groups()
+    if noun in commands.COMMANDS:
+        return noun, head[1:]
+    if noun not in groups:
+        nouns = [*groups, *(name for name in commands.COMMANDS if " " not in name)]
+        raise UsageError(_unknown(noun, "", nouns))
+    if len(head) == 1:
+        return noun, []
+    name = f"{noun} {head[1]}"
+    if name not in commands.COMMANDS:
+        raise UsageError(_unknown(head[1], f"{noun} ", groups[noun]))
+    return name, head[2:]
+
+
+def _unknown(word: str, prefix: str, known: list[str]) -> str:
+    near = nearest(word, known)
+    hint = f"did you mean '{prefix}{near}'?" if near else f"'cafleet {prefix}--help' lists them"
+    return f"unknown command '{prefix}{word}'; {hint}"
+
+
+def _load(name: str) -> tuple[Command, str, str]:
+    module, guard, summary = commands.COMMANDS[name]
+    full_name = f"cafleet.cli.{module}"
+    __import__(full_name)
+    command: Command = sys.modules[full_name].COMMANDS[name]
+    return command, summary, guard
+
+
+# -- running it --------------------------------------------------------------------------------
+
+
+def _run(command: Command, guard: str, values: Values, out: Output) -> int:
+    from cafleet.db.database import Database
+
+    settings = config.load()
+    out.set_color(settings.environ)
+
+    def multiplexer_for(backend: str) -> Multiplexer:
+        from cafleet.multiplexer.select import multiplexer
+
+        return multiplexer(backend, settings)
+
+    database = Database(settings.database_path)
+    try:
+        runtime = Runtime(settings, database, multiplexer_for, utc_now)
+        if guard != commands.NO_GUARD:
+            database.guard()
+        return command.run(runtime, values, out)
+    finally:
+        database.close()
+
+
+def _own_standard_streams() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _as_utf8(word: str) -> str:
+    """An argument's bytes read as UTF-8 whatever the locale; what is not UTF-8 stays as surrogates, which
+    every check of a text refuses."""
+    if sys.getfilesystemencoding() == "utf-8":
+        return word
+    return os.fsencode(word).decode("utf-8", "surrogateescape")
+
+
+def _notes(error: BaseException) -> list[str]:
+    """The lines that belong to an error: a usage line, or what could not be cleaned up."""
+    notes: list[str] = getattr(error, "__notes__", [])
+    return [line for note in notes for line in note.split("\n")]
+
+
+def _show_traceback(out: Output) -> None:
+    if config.debug_wanted():
+        from traceback import format_exc
+
+        out.debug(format_exc().rstrip())
+
+
+# -- help --------------------------------------------------------------------------------------
+
+
+def _program_help() -> str:
+    rows = [(name, summary) for name, (_, _, summary) in commands.COMMANDS.items()]
+    return "\n".join(
+        [
+            "Usage: cafleet COMMAND [ARGUMENTS] [--json] [--help]",
+            "",
+            "A local message broker and member registry for teams of coding agents in terminal panes.",
+            "",
+            "Commands:",
+            *two_columns(rows),
+            "",
+            "Options, accepted before and after the command:",
+            *two_columns(
+                [
+                    ("--json", "print one compact line of JSON instead of text"),
+                    ("--help", "show this help, or that of the command"),
+                    ("--version", "show the version"),
+                ]
+            ),
+            "",
+            "Examples:",
+            "  cafleet setup",
+            "  cafleet message send --from 1 --to 2 'the build is green'",
+            "  cafleet message poll --help",
+        ]
+    )
+
+
+def _group_help(noun: str) -> str:
+    names = [f"{noun} {verb}" for verb in commands.groups()[noun]]
+    rows = [(name, commands.COMMANDS[name][2]) for name in names]
+    return "\n".join(
+        [
+            f"Usage: cafleet {noun} COMMAND [ARGUMENTS] [--json] [--help]",
+            "",
+            "Commands:",
+            *two_columns(rows),
+            "",
+            "Examples:",
+            *(f"  cafleet {name} --help" for name in names),
+        ]
+    )

@@ -1,0 +1,124 @@
+"""`message send` and `message broadcast`."""
+
+from cafleet.broker import messages
+from cafleet.broker.messages import Sent
+from cafleet.cli.arguments import Command, Values, integer, option
+from cafleet.cli.bodies import body, body_arguments
+from cafleet.cli.envelope import envelope, message_record, notification_record, warn_unless_told
+from cafleet.cli.output import Output
+from cafleet.errors import CafleetError, UsageError
+from cafleet.runtime import Runtime
+
+
+def send(runtime: Runtime, values: Values, out: Output) -> int:
+    from_id, to_ids = values.integer("from"), values.integers("to")
+    text, key = body(values, "TEXT"), values.optional_text("key")
+    if len(set(to_ids)) < len(to_ids):
+        raise UsageError("the same recipient is given twice")
+    _warn_of_another_identity(runtime, from_id, out)
+    if len(to_ids) == 1:
+        sent = messages.send(runtime, from_id, to_ids[0], text, key)
+        _show_sent(sent, out)
+        if out.as_json:
+            out.json(_sent_record(sent))
+        return 0
+    return _send_to_several(runtime, from_id, to_ids, text, key, out)
+
+
+def _send_to_several(
+    runtime: Runtime, from_id: int, to_ids: list[int], text: str, key: str | None, out: Output
+) -> int:
+    """Several sends, each committed on its own: one that fails is reported and the others stand."""
+    records: list[dict[str, object]] = []
+    failed = False
+    for to_id in to_ids:
+        try:
+            sent = messages.send(runtime, from_id, to_id, text, key)
+        except CafleetError as error:
+            failed = True
+            out.error(str(error))
+            records.append({"message": None, "notification": None, "error": str(error)})
+            continue
+        _show_sent(sent, out)
+        records.append(_sent_record(sent))
+    if out.as_json:
+        out.json(records)
+    return 1 if failed else 0
+
+
+def _show_sent(sent: Sent, out: Output) -> None:
+    if not out.as_json:
+        earlier = " (An earlier send with this key had stored it.)" if sent.repeated else ""
+        out.write(f"Message sent.{earlier}\n{envelope(sent.message, out)}")
+    warn_unless_told(sent.message, sent.notification, out)
+
+
+def _sent_record(sent: Sent) -> dict[str, object]:
+    record: dict[str, object] = {
+        "message": message_record(sent.message),
+        "notification": notification_record(sent.notification),
+    }
+    if sent.repeated:
+        record["repeated"] = True
+    return record
+
+
+def broadcast(runtime: Runtime, values: Values, out: Output) -> int:
+    from_id, text = values.integer("from"), body(values, "TEXT")
+    _warn_of_another_identity(runtime, from_id, out)
+    result = messages.broadcast(runtime, from_id, text, values.optional_text("key"))
+    if out.as_json:
+        out.json(
+            {
+                "message": message_record(result.summary),
+                "recipients": result.recipients,
+                "notified": result.notified,
+            }
+        )
+    else:
+        summary = result.summary.message_id
+        out.write(f"broadcast id={summary} recipients={result.recipients} notified={result.notified}")
+    for message, notification in result.notifications:
+        warn_unless_told(message, notification, out)
+    return 0
+
+
+def _warn_of_another_identity(runtime: Runtime, from_id: int, out: Output) -> None:
+    """A sender's id is taken at its word; where the calling pane is known to be another's, say so (K3)."""
+    mismatch = messages.caller_mismatch(runtime, from_id)
+    if mismatch is not None:
+        out.warn(f"this pane is member {mismatch}, but the message says it is from {from_id}.")
+
+
+_FROM = option("--from --from-member-id", "MEMBER_ID", "the sender", integer, required=True)
+_KEY = option(
+    "--key", "K", "the sender's own name for this message: repeating the command stores it only once"
+)
+
+COMMANDS = {
+    "message send": Command(
+        send,
+        *body_arguments("TEXT", "the message"),
+        _FROM,
+        option("--to --to-member-id", "MEMBER_ID", "a recipient", integer, required=True, many=True),
+        _KEY,
+        description="The message is stored first, exactly as given; then one line that names it is typed "
+        "into the recipient's pane, unless that would disturb somebody. A warning says when that was so: "
+        "the message is stored all the same and must not be sent again.",
+        examples=(
+            "cafleet message send --from 1 --to 2 'please review the parser'",
+            "cafleet message send --from 1 --to 2 --to 3 --file notes.md",
+            "cafleet message send --from 1 --to 2 --key build-41 -- '- a text that starts with a dash'",
+        ),
+    ),
+    "message broadcast": Command(
+        broadcast,
+        *body_arguments("TEXT", "the message"),
+        _FROM,
+        _KEY,
+        examples=(
+            "cafleet message broadcast --from 1 'stop: main is broken'",
+            "cafleet message broadcast --from 1 --file plan.md --json",
+        ),
+    ),
+}

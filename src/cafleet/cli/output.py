@@ -1,0 +1,118 @@
+"""Everything that the command line writes; the only place that does (SPEC 7.1).
+
+Data goes to standard output, diagnostics go to standard error. Both are UTF-8 whatever the locale.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TextIO
+
+from cafleet.cli.escapes import escape
+
+BOLD, DIM, YELLOW, RED, CYAN, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[31m", "\x1b[36m", "\x1b[0m"
+
+
+class OutputClosed(Exception):
+    """Nobody reads any more: not an error (SPEC 7.1)."""
+
+
+class OutputFailed(Exception):
+    """The output could not be written, for instance to a full disk."""
+
+
+class Output:
+    """Where one invocation writes."""
+
+    def __init__(self, stdout: TextIO | None, stderr: TextIO | None) -> None:
+        """Either may be None: the process was started with it closed."""
+        self._stdout, self._stderr = stdout, stderr
+        self.encode: Callable[[object], str] | None = None
+        """Set with `--json`: a value to one line of JSON."""
+        self.color = False
+
+    @property
+    def as_json(self) -> bool:
+        """`--json` was given."""
+        return self.encode is not None
+
+    @property
+    def terminal(self) -> bool:
+        """Standard output is a terminal: tables are aligned there."""
+        return self._stdout is not None and self._stdout.isatty()
+
+    def pipe(self) -> int | None:
+        """The descriptor of standard output where that is a pipe or a socket."""
+        if self._stdout is None:
+            return None
+        try:
+            descriptor = self._stdout.fileno()
+            kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
+        except (OSError, ValueError):
+            return None
+        return descriptor if kind in (stat.S_IFIFO, stat.S_IFSOCK) else None
+
+    def set_color(self, environ: Mapping[str, str]) -> None:
+        """Colour where a terminal reads, unless `NO_COLOR` is set to anything (https://no-color.org)."""
+        self.color = self.terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+    def paint(self, text: str, style: str) -> str:
+        """`text` in a style where colour is on."""
+        return f"{style}{text}{PLAIN}" if self.color and text else text
+
+    def write(self, text: str) -> None:
+        """One text, which may have several lines, to standard output.
+
+        Raises:
+            OutputClosed: its reader has gone.
+            OutputFailed: it cannot be written.
+        """
+        if self._stdout is not None:
+            _guarded(lambda stream: print(text, file=stream), self._stdout)
+
+    def json(self, value: object) -> None:
+        """One value as one line of JSON. Raises like `write`."""
+        assert self.encode is not None
+        self.write(self.encode(value))
+
+    def flush(self) -> None:
+        """What was written so far is with its reader. Raises like `write`."""
+        if self._stdout is not None:
+            _guarded(lambda stream: stream.flush(), self._stdout)
+
+    def warn(self, text: str) -> None:
+        """`Warning: …` on standard error, in one line."""
+        self._complain(f"Warning: {escape(text)}")
+
+    def error(self, text: str, *following: str) -> None:
+        """`Error: …` on standard error, in one line, and the lines that belong to it."""
+        self._complain("\n".join([f"Error: {escape(text)}", *map(escape, following)]))
+
+    def debug(self, text: str) -> None:
+        """Text for those who debug, as it is, on standard error."""
+        self._complain(text)
+
+    def _complain(self, text: str) -> None:
+        with suppress(OutputClosed, OutputFailed):
+            self.flush()  # Where both go to one place, lines keep the order in which they were written.
+        if self._stderr is not None:
+            with suppress(OSError, ValueError):  # There is no place left to complain to.
+                print(text, file=self._stderr, flush=True)
+
+
+def _guarded(action: Callable[[TextIO], object], stream: TextIO) -> None:
+    try:
+        action(stream)
+    except BrokenPipeError as error:
+        raise OutputClosed from error
+    except OSError as error:
+        raise OutputFailed(
+            f"cannot write to standard output: {os.strerror(error.errno or errno.EIO)}"
+        ) from error
+
+
+def record(fields: Sequence[tuple[str, object]]) -> str:
+    """`name: value` lines for one record; an absent value is a dash."""
+    return "\n".join(f"{name}: {'-' if value is None else escape(str(value))}" for name, value in fields)
