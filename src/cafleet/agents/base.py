@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+LONGEST_LINE = 700
+"""UTF-16 units of a typed line; a longer one is wrapped as an attachment by some products (SPEC 4.3)."""
+
 
 class AgentState(StrEnum):
     """What an agent's screen says (SPEC 4.3); the multiplexer's own states are not in here."""
@@ -20,15 +23,28 @@ class AgentState(StrEnum):
 
 
 class Screen(NamedTuple):
-    """A pane's screen as an agent module reads it."""
+    """A pane's screen as an agent module reads it; made by `screen.parse`."""
 
     rows: tuple[str, ...]
     """Plain text, right-stripped, top to bottom."""
     ink: tuple[str, ...]
-    """The same rows with everything that is drawn dim (a placeholder) replaced by blanks."""
+    """The same rows, character by character, with everything that is drawn faint (a placeholder, a
+    hint) replaced by blanks; right-stripped."""
     title: str
     """The pane title: a hint only, the program controls it."""
     cursor_y: int
+    width: int = 0
+    """Columns of the pane; 0: not known."""
+
+
+class Extent(StrEnum):
+    """How much of the composer's text the screen shows."""
+
+    WHOLE = "whole"
+    TAIL = "tail"
+    """The composer has scrolled: only the end of its text is shown."""
+    FOLDED = "folded"
+    """The product shows a mark in place of pasted text."""
 
 
 class Reading(NamedTuple):
@@ -38,6 +54,8 @@ class Reading(NamedTuple):
     composer: str | None
     """What stands in the composer (placeholders excluded, its rows joined with a newline);
     empty: nothing; None: no composer can be read on this screen."""
+    extent: Extent = Extent.WHOLE
+    """Use `holds` rather than comparing `composer` with a line."""
 
 
 class StartRequest(NamedTuple):
@@ -53,6 +71,26 @@ class StartRequest(NamedTuple):
     effort: str | None
 
 
+class Preset(NamedTuple):
+    """One file that `setup` puts where the product reads rules or agents from."""
+
+    source: str
+    """File name under `assets/presets/`."""
+    target: str
+    """Absolute path."""
+
+
+class AssetHome(NamedTuple):
+    """Where one product keeps skills and presets."""
+
+    path: str
+    """Identity of this place: what `asset_installs.path` records (absolute)."""
+    origin: str
+    """Where the path came from: an environment variable's name, `config.toml`, or `default`."""
+    skills_directory: str
+    preset: Preset | None
+
+
 class Agent(Protocol):
     """One coding-agent product."""
 
@@ -63,6 +101,9 @@ class Agent(Protocol):
     """Pause after a paste, and after Enter, before the screen is read again."""
     start_seconds: float
     """How long the program may take from start to its first recognisable screen."""
+    line_limit: int
+    """Longest line, in UTF-16 units, that this product's composer shows as the text itself. A
+    notification is cut to it; a longer line can be typed, but a left-over of it is not known again."""
     scrub: Sequence[str]
     """Environment names (or `PREFIX_*`) that mark a process as running inside this product."""
 
@@ -77,6 +118,41 @@ class Agent(Protocol):
     def read(self, screen: Screen) -> Reading:
         """Classify the bottom of the screen. Never raises."""
         ...
+
+    def asset_home(self) -> AssetHome | None:
+        """Where `setup` installs for this product; None where it has no such place.
+
+        Raises CafleetError: a variable that must be absolute is not (SPEC 8)."""
+        ...
+
+
+def holds(reading: Reading, line: str, *, just_pasted: bool) -> bool:
+    """Whether the composer holds `line` and nothing else. Blanks and line breaks do not count.
+
+    `just_pasted`: the composer was seen empty and `line` was pasted right after, all under the pane
+    lock; only then can a folded paste be taken for the line. A scrolled composer is judged by the
+    end of the text that it shows.
+    """
+    if not reading.composer:
+        return False
+    if reading.extent is Extent.FOLDED:
+        return just_pasted
+    shown, wanted = _squeezed(reading.composer), _squeezed(line)
+    return wanted.endswith(shown) if reading.extent is Extent.TAIL else shown == wanted
+
+
+def utf16_length(text: str) -> int:
+    """Length in the unit in which the products count."""
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def option(flag: str, value: str) -> list[str]:
+    """`flag` with its value; a value that looks like a flag itself is attached to it."""
+    return [f"{flag}={value}"] if value.startswith("-") else [flag, value]
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
 
 
 def find_binary(name: str, path: str) -> str | None:
