@@ -20,7 +20,7 @@ fail() {
     exit 1
 }
 
-# The checkout's place is part of the stamp, since an editable installation points to it.
+# The checkout's place is part of the stamp: an editable installation and its scripts point to it.
 stamp() {
     printf '%s %s %s\n' "$1" "$root" "$(cksum <pyproject.toml)"
 }
@@ -70,10 +70,12 @@ install() {
 fresh && exit 0
 choose_python
 echo "Setting up .venv with $("$python" --version 2>&1) ($extras) ..."
-if [ -e "$venv" ] && ! "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+made_by="$root $("$python" -c 'import sys; print(sys.base_prefix, sys.version)')"
+if [ "$(cat "$venv/made-by" 2>/dev/null)" != "$made_by" ]; then
     rm -rf "$venv"
+    "$python" -m venv --without-pip "$venv"
+    printf '%s\n' "$made_by" >"$venv/made-by"
 fi
-[ -e "$venv" ] || "$python" -m venv --without-pip "$venv"
 rm -f "$venv/installed"
 
 case $extras in
