@@ -1,0 +1,205 @@
+"""The pane lock: one writer into a pane at a time, across processes (SPEC 4.2).
+
+A lock is `flock` on a file, so the kernel releases it when its holder dies, however it dies. The
+file's name comes from backend, multiplexer server and pane id: placements that name the same pane
+share it. Its content means nothing.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import time
+from binascii import crc32
+from collections.abc import Iterable
+from types import TracebackType
+
+from cafleet.errors import CafleetError, PaneBusy
+from cafleet.multiplexer.base import PaneAddress
+
+DEFAULT_TIMEOUT_SECONDS = 5.0
+_FIRST_PAUSE_SECONDS = 0.002
+_LONGEST_PAUSE_SECONDS = 0.05
+_LONGEST_NAME = 180
+_STALE_SECONDS = 7 * 24 * 3600
+
+
+class PaneLockUnavailable(CafleetError):
+    """The lock file itself cannot be used: a folder that may not be written, a full disk."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"cannot take the pane lock {path}: {reason}")
+
+
+class PaneLock:
+    """Holds the locks of one or more panes for the length of a `with` block.
+
+    Several panes are locked in one fixed order, each once, so that two holders of overlapping sets
+    cannot wait for each other in a circle. Not reentrant: a holder must not lock its pane again.
+    """
+
+    def __init__(self, paths: Iterable[str], timeout_seconds: float) -> None:
+        self._paths = sorted(set(paths))
+        self._timeout_seconds = timeout_seconds
+        self._held: list[int] = []
+
+    def __enter__(self) -> "PaneLock":
+        """Take the locks.
+
+        Raises:
+            PaneBusy: another process held one of them for all of the timeout.
+            PaneLockUnavailable: a lock file cannot be made or opened.
+        """
+        deadline = time.monotonic() + self._timeout_seconds
+        try:
+            for path in self._paths:
+                self._held.append(_lock(path, deadline))
+        except BaseException:
+            self._release()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._release()
+
+    def _release(self) -> None:
+        while self._held:
+            os.close(self._held.pop())
+
+
+def pane_lock(
+    data_directory: str,
+    backend: str,
+    address: PaneAddress,
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+) -> PaneLock:
+    """The lock of one pane, to be held by whoever types into it or changes its placement."""
+    return PaneLock([lock_path(data_directory, backend, address)], timeout_seconds)
+
+
+def pane_locks(
+    data_directory: str,
+    panes: Iterable[tuple[str, PaneAddress]],
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+) -> PaneLock:
+    """The locks of several `(backend, address)` at once; `timeout_seconds` is for all of them."""
+    return PaneLock([lock_path(data_directory, name, address) for name, address in panes], timeout_seconds)
+
+
+def lock_path(data_directory: str, backend: str, address: PaneAddress) -> str:
+    """Where the lock of a pane lives. Different panes may share a path only in theory (harmless)."""
+    name = "+".join(_escape(part) for part in (backend, address.server or "", address.pane))
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[: _LONGEST_NAME - 9]}-{crc32(name.encode()):08x}"
+    return os.path.join(data_directory, "locks", name + ".lock")
+
+
+def sweep_locks(data_directory: str, now_seconds: float, stale_seconds: float = _STALE_SECONDS) -> int:
+    """Remove lock files that nobody took for `stale_seconds`; returns how many.
+
+    Safe at any time: a file is unlinked only while its lock is held here, and whoever waits for it
+    meanwhile notices that the path has another inode and starts again.
+    """
+    folder = os.path.join(data_directory, "locks")
+    removed = 0
+    try:
+        names = [name for name in os.listdir(folder) if name.endswith(".lock")]
+    except OSError:
+        return 0
+    for name in names:
+        path = os.path.join(folder, name)
+        try:
+            if now_seconds - os.lstat(path).st_mtime < stale_seconds:
+                continue
+            descriptor = _lock(path, deadline=0.0)
+        except (OSError, CafleetError):
+            continue
+        try:
+            os.unlink(path)
+            removed += 1
+        except OSError:
+            pass
+        finally:
+            os.close(descriptor)
+    return removed
+
+
+def _escape(text: str) -> str:
+    """A part of a file name: ASCII letters, digits, `.` and `_` as they are, the rest as `=hh=`."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "._") else f"={ord(c):x}=" for c in text)
+
+
+def _lock(path: str, deadline: float) -> int:
+    """A descriptor that holds the exclusive lock of the file that `path` names now."""
+    pause = _FIRST_PAUSE_SECONDS
+    while True:
+        descriptor = _open(path)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(descriptor, path):
+                _touch(descriptor)
+                return descriptor
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            os.close(descriptor)
+            raise PaneLockUnavailable(path, error.strerror or str(error)) from error
+        except BaseException:
+            os.close(descriptor)
+            raise
+        else:
+            # Deleted while we took it: the lock of an unlinked file protects nothing.
+            os.close(descriptor)
+            continue
+        os.close(descriptor)
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise PaneBusy
+        time.sleep(min(pause, left))
+        pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+
+def _open(path: str) -> int:
+    flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+    for make_folder in (True, False):
+        try:
+            return os.open(path, flags, 0o600)
+        except FileNotFoundError as error:
+            if not make_folder:
+                raise PaneLockUnavailable(path, str(error)) from error
+            _make_folder(os.path.dirname(path))
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+                try:  # A file that exists can be locked without the right to write it.
+                    return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+                except OSError:
+                    pass
+            raise PaneLockUnavailable(path, error.strerror or str(error)) from error
+    raise AssertionError("unreachable")
+
+
+def _make_folder(folder: str) -> None:
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise PaneLockUnavailable(folder, error.strerror or str(error)) from error
+
+
+def _is_at(descriptor: int, path: str) -> bool:
+    try:
+        named = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    ours = os.fstat(descriptor)
+    return (named.st_dev, named.st_ino) == (ours.st_dev, ours.st_ino)
+
+
+def _touch(descriptor: int) -> None:
+    """Show `sweep_locks` that the lock is in use."""
+    with contextlib.suppress(OSError):
+        os.utime(descriptor)

@@ -1,0 +1,212 @@
+"""The processes of a pane: is its shell at the prompt, and ending all of them.
+
+Linux tells through `/proc`. Elsewhere a shell is recognised by its name alone, and a pane is ended
+by its process group.
+"""
+
+import contextlib
+import os
+import sys
+import time
+from typing import NamedTuple
+
+SHELLS = frozenset(("sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "oksh", "pdksh", "lksh"))
+SHELLS |= {"tcsh", "csh", "rc", "es", "nu", "elvish", "xonsh", "pwsh", "busybox"}
+_VALUE_OPTIONS = frozenset(
+    ("-o", "+o", "-O", "+O", "--rcfile", "--init-file", "-C", "--init-command", "--config")
+)
+_SIGHUP, _SIGKILL, _SIGTERM = 1, 9, 15  # the same numbers on every POSIX system
+_SIGCONT = 18 if sys.platform.startswith("linux") else 19
+_POLL_SECONDS = 0.02
+_KILL_WAIT_SECONDS = 1.0
+
+
+class Process(NamedTuple):
+    """One line of the process table."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    foreground_group: int
+    """Of its terminal; -1 without one."""
+    started: str
+    """Start time in clock ticks: with the pid it names one process for good."""
+    state: str
+
+
+def shell_waits(command: str, pane_pid: int) -> bool:
+    """True where the pane's foreground process is a shell and nothing runs in it.
+
+    `command` is the foreground process's name. A script (`sh wrapper.sh`) that runs a program is
+    no shell at its prompt; an interactive shell is, whatever helpers its prompt keeps in the group.
+    """
+    if not is_shell(command):
+        return False
+    leader = _read(pane_pid)
+    if leader is None:
+        return True
+    group = leader.foreground_group
+    if _is_interactive(group):
+        return True
+    names = [_name(process.pid) for process in tree(pane_pid) if process.group == group]
+    return all(is_shell(name) for name in names)
+
+
+def is_shell(command: str) -> bool:
+    """By name; a login shell's leading dash and a version suffix are ignored."""
+    name = os.path.basename(command).removeprefix("-")
+    return name in SHELLS or name.rstrip("0123456789.-") in SHELLS
+
+
+def tree(pid: int) -> list[Process]:
+    """The process `pid` and its living descendants; empty where the system does not tell."""
+    children: dict[int, list[Process]] = {}
+    root = None
+    for process in _table():
+        children.setdefault(process.parent, []).append(process)
+        if process.pid == pid:
+            root = process
+    found = [root] if root is not None else []
+    for process in found:  # grows while it is walked
+        found.extend(children.get(process.pid, ()))
+    return found
+
+
+def of_pane(pane_pid: int) -> list[Process]:
+    """Every process that belongs to a pane: its session and the descendants of its first process."""
+    table = _table()
+    inside = {process.pid for process in tree(pane_pid)}
+    return [process for process in table if process.session == pane_pid or process.pid in inside]
+
+
+def ancestors(pid: int) -> set[int]:
+    """`pid` and every process above it."""
+    found: set[int] = set()
+    current: Process | None = _read(pid)
+    found.add(pid)
+    while current is not None and current.parent > 0 and current.parent not in found:
+        found.add(current.parent)
+        current = _read(current.parent)
+    return found
+
+
+def end_pane_processes(pane_pid: int, grace_seconds: float) -> bool:
+    """Hang up on a pane's processes, ask them to end, and kill what is left after the grace.
+
+    This process and those above it are spared. Returns True where the caller was among them: then
+    its pane must be closed last, after it has replied.
+    """
+    spared = ancestors(os.getpid())
+    members = of_pane(pane_pid)
+    inside = any(process.pid in spared for process in members)
+    if not members and not inside:
+        _end_group(pane_pid, grace_seconds)
+        return False
+    targets = [process for process in members if process.pid not in spared]
+    start = time.monotonic()
+    targets = _signalled(targets, _SIGHUP, start + grace_seconds / 2)
+    targets = _signalled(targets, _SIGTERM, start + grace_seconds)
+    # A program that was ending may have started others: look again before the last step.
+    known = {process.pid for process in targets}
+    targets += [process for process in of_pane(pane_pid) if process.pid not in spared | known]
+    _signalled(targets, _SIGKILL, time.monotonic() + _KILL_WAIT_SECONDS)
+    return inside
+
+
+def _signalled(targets: list[Process], number: int, deadline: float) -> list[Process]:
+    """Signal the targets; the ones that still live at the deadline."""
+    for process in targets:
+        _send(process.pid, number)
+        if process.state == "T":
+            _send(process.pid, _SIGCONT)
+    while targets:
+        targets = [process for process in targets if _lives(process)]
+        if not targets or time.monotonic() >= deadline:
+            break
+        time.sleep(_POLL_SECONDS)
+    return targets
+
+
+def _send(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def _lives(process: Process) -> bool:
+    now = _read(process.pid)
+    return now is not None and now.started == process.started and now.state not in "ZX"
+
+
+def _end_group(group: int, grace_seconds: float) -> None:
+    """Where the process table cannot be read: the pane's own process group."""
+    if group <= 1 or group == os.getpgrp():
+        return
+    for number, seconds in ((_SIGHUP, grace_seconds / 2), (_SIGTERM, grace_seconds / 2), (_SIGKILL, 0.0)):
+        deadline = time.monotonic() + seconds
+        try:
+            os.killpg(group, number)
+            while time.monotonic() < deadline:
+                os.killpg(group, 0)
+                time.sleep(_POLL_SECONDS)
+        except (ProcessLookupError, PermissionError):
+            return
+
+
+def _table() -> list[Process]:
+    try:
+        numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+    return [process for process in map(_read, numbers) if process is not None]
+
+
+def _read(pid: int) -> Process | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            text = file.read()
+    except OSError:
+        return None
+    # The name in parentheses may hold anything, parentheses too.
+    fields = text[text.rindex(b")") + 2 :].split()
+    return Process(
+        pid=pid,
+        state=fields[0].decode(),
+        parent=int(fields[1]),
+        group=int(fields[2]),
+        session=int(fields[3]),
+        foreground_group=int(fields[5]),
+        started=fields[19].decode(),
+    )
+
+
+def _arguments(pid: int) -> list[str]:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return os.fsdecode(file.read()).rstrip("\0").split("\0")
+    except OSError:
+        return []
+
+
+def _name(pid: int) -> str:
+    arguments = _arguments(pid)
+    return arguments[0] if arguments else ""
+
+
+def _is_interactive(pid: int) -> bool:
+    """A shell that was started without a script and without `-c`."""
+    arguments = _arguments(pid)
+    if not arguments or not is_shell(arguments[0]):
+        return False
+    rest = iter(arguments[1:])
+    for argument in rest:
+        if argument in _VALUE_OPTIONS:
+            next(rest, None)
+        elif argument == "--" or argument[:1] not in "-+" or _runs_a_command(argument):
+            return False
+    return True
+
+
+def _runs_a_command(option: str) -> bool:
+    """`-c`, also in a cluster like `-lc`."""
+    return not option.startswith("--") and "c" in option
