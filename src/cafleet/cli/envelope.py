@@ -1,10 +1,12 @@
 """How a message is shown: the envelope for reading, the record for programs (SPEC 7.2)."""
 
+from collections.abc import Sequence
+
 from cafleet.cli.escapes import escape, escape_lines
 from cafleet.cli.output import CYAN, Output
 from cafleet.models import Message, MessageType, Notification, NotificationState
 
-POLL_TEXT_LIMIT = 50
+TEXT_LIMIT = 50
 """Envelopes that one text answer shows unless `--limit` says otherwise."""
 
 
@@ -31,25 +33,23 @@ def notification_record(notification: Notification) -> dict[str, object]:
     return {"state": notification.state, "reason": notification.reason}
 
 
-def show_inbox(messages: list[Message], out: Output, limit: int | None) -> None:
-    """An inbox: all of it as JSON; as text the newest `limit`, or the usual number, and how many more."""
+def show_inbox(messages: Sequence[Message], out: Output, more: int = 0) -> None:
+    """The messages of an inbox and, as text, how many `more` there are."""
     if out.as_json:
         out.json([message_record(message) for message in messages])
         return
+    for message in messages:
+        out.write(envelope(message, out))
     if not messages:
         out.write("No messages found.")
-        return
-    shown = messages[: limit or POLL_TEXT_LIMIT]
-    for message in shown:
-        out.write(envelope(message, out))
-    if len(messages) > len(shown):
-        out.write(f"… {len(messages) - len(shown)} more; use --limit or --json")
+    if more > 0:
+        out.write(f"… {more} more; use --limit or --json")
 
 
-def warn_unless_told(message: Message, notification: Notification, out: Output) -> None:
+def warn_unless_told(message_id: int, notification: Notification, out: Output) -> None:
     """On standard error, that a stored message could not be announced to its recipient (SPEC 4.4)."""
     if notification.state in (NotificationState.DEFERRED, NotificationState.FAILED):
         out.warn(
-            f"message {message.message_id} not notified: {notification.reason or notification.state}. "
+            f"message {message_id} not notified: {notification.reason or notification.state}. "
             "It is stored; do not send it again."
         )

@@ -2,15 +2,20 @@
 
 from cafleet.broker import inbox
 from cafleet.cli.arguments import Command, Values, count, integer, option, positional
-from cafleet.cli.envelope import envelope, message_record, show_inbox
+from cafleet.cli.envelope import TEXT_LIMIT, envelope, message_record, show_inbox
 from cafleet.cli.output import Output
 from cafleet.errors import CafleetError
 from cafleet.runtime import Runtime
 
 
 def poll(runtime: Runtime, values: Values, out: Output) -> int:
-    limit = values.optional_integer("limit")
-    show_inbox(inbox.poll(runtime, values.integer("member_id"), limit), out, limit)
+    member_id, limit = values.integer("member_id"), values.optional_integer("limit")
+    if out.as_json or limit is not None:
+        show_inbox(inbox.poll(runtime, member_id, limit), out)
+        return 0
+    messages = inbox.poll(runtime, member_id, TEXT_LIMIT + 1)
+    more = inbox.count_unread(runtime, member_id) - TEXT_LIMIT if len(messages) > TEXT_LIMIT else 0
+    show_inbox(messages[:TEXT_LIMIT], out, more)
     return 0
 
 

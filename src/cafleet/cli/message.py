@@ -1,56 +1,47 @@
 """`message send` and `message broadcast`."""
 
 from cafleet.broker import messages
-from cafleet.broker.messages import Sent
+from cafleet.broker.messages import SendResult, Sent
 from cafleet.cli.arguments import Command, Values, integer, option
 from cafleet.cli.bodies import body, body_arguments
 from cafleet.cli.envelope import envelope, message_record, notification_record, warn_unless_told
 from cafleet.cli.output import Output
-from cafleet.errors import CafleetError, UsageError
 from cafleet.runtime import Runtime
 
 
 def send(runtime: Runtime, values: Values, out: Output) -> int:
     from_id, to_ids = values.integer("from"), values.integers("to")
     text, key = body(values, "TEXT"), values.optional_text("key")
-    if len(set(to_ids)) < len(to_ids):
-        raise UsageError("the same recipient is given twice")
     _warn_of_another_identity(runtime, from_id, out)
-    if len(to_ids) == 1:
-        sent = messages.send(runtime, from_id, to_ids[0], text, key)
-        _show_sent(sent, out)
-        if out.as_json:
-            out.json(_sent_record(sent))
-        return 0
-    return _send_to_several(runtime, from_id, to_ids, text, key, out)
+    if len(to_ids) > 1:
+        return _show_each(messages.send_each(runtime, from_id, to_ids, text, key), out)
+    sent = messages.send(runtime, from_id, to_ids[0], text, key)
+    _show_sent(sent, out)
+    if out.as_json:
+        out.json(_sent_record(sent))
+    return 0
 
 
-def _send_to_several(
-    runtime: Runtime, from_id: int, to_ids: list[int], text: str, key: str | None, out: Output
-) -> int:
-    """Several sends, each committed on its own: one that fails is reported and the others stand."""
+def _show_each(results: list[SendResult], out: Output) -> int:
+    """Several sends, each stored on its own: one that failed is reported and the others stand."""
     records: list[dict[str, object]] = []
-    failed = False
-    for to_id in to_ids:
-        try:
-            sent = messages.send(runtime, from_id, to_id, text, key)
-        except CafleetError as error:
-            failed = True
-            out.error(str(error))
-            records.append({"message": None, "notification": None, "error": str(error)})
-            continue
-        _show_sent(sent, out)
-        records.append(_sent_record(sent))
+    for result in results:
+        if result.sent is not None:
+            _show_sent(result.sent, out)
+            records.append(_sent_record(result.sent))
+        else:
+            out.error(str(result.error))
+            records.append({"message": None, "notification": None, "error": str(result.error)})
     if out.as_json:
         out.json(records)
-    return 1 if failed else 0
+    return 1 if any(result.error for result in results) else 0
 
 
 def _show_sent(sent: Sent, out: Output) -> None:
     if not out.as_json:
         earlier = " (An earlier send with this key had stored it.)" if sent.repeated else ""
         out.write(f"Message sent.{earlier}\n{envelope(sent.message, out)}")
-    warn_unless_told(sent.message, sent.notification, out)
+    warn_unless_told(sent.message.message_id, sent.notification, out)
 
 
 def _sent_record(sent: Sent) -> dict[str, object]:
@@ -78,8 +69,8 @@ def broadcast(runtime: Runtime, values: Values, out: Output) -> int:
     else:
         summary = result.summary.message_id
         out.write(f"broadcast id={summary} recipients={result.recipients} notified={result.notified}")
-    for message, notification in result.notifications:
-        warn_unless_told(message, notification, out)
+    for told in result.results:
+        warn_unless_told(told.message_id, told.notification, out)
     return 0
 
 

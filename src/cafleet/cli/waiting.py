@@ -5,11 +5,10 @@ import signal
 import threading
 
 from cafleet.cli.arguments import Command, Values, integer, option, positional, seconds
-from cafleet.cli.envelope import message_record, show_inbox
+from cafleet.cli.envelope import TEXT_LIMIT, message_record, show_inbox
 from cafleet.cli.output import Output
 from cafleet.delivery import inbox
 from cafleet.delivery.line import render_line
-from cafleet.models import Message
 from cafleet.runtime import Runtime
 
 
@@ -17,7 +16,8 @@ def wait(runtime: Runtime, values: Values, out: Output) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # Both ends are "interrupted", with clean-up.
     _interrupt_when_reader_goes(out)
     messages = inbox.wait(runtime, values.integer("member_id"), values.optional_seconds("timeout"))
-    show_inbox(messages, out, None)
+    shown = messages if out.as_json else messages[:TEXT_LIMIT]
+    show_inbox(shown, out, len(messages) - len(shown))
     return 0
 
 
@@ -30,17 +30,11 @@ def listen(runtime: Runtime, values: Values, out: Output) -> int:
             if out.as_json:
                 out.json(message_record(message))
             else:
-                out.write(_line(message, runtime.config.max_text_len))
+                out.write(render_line(message, runtime.config.max_text_len))
             out.flush()
     except KeyboardInterrupt:
         pass  # The ordinary end of a stream (SPEC 4.5).
     return 0
-
-
-def _line(message: Message, max_text_len: int) -> str:
-    return render_line(
-        message.message_id, message.from_member_id, message.created_at, message.text, max_text_len
-    )
 
 
 def _interrupt_when_reader_goes(out: Output) -> None:
