@@ -1,0 +1,136 @@
+"""Which pending notification is typed next, and when to stop (SPEC 4.1).
+
+Imported by every `message send`: whatever really types is loaded by `_hands`, when it is needed.
+"""
+
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from cafleet.db import notifications
+from cafleet.delivery.eligibility import verdict
+from cafleet.errors import CafleetError
+from cafleet.models import Member, Notification, NotificationState
+from cafleet.runtime import Runtime
+
+if TYPE_CHECKING:  # Loads agents and multiplexer.
+    from cafleet.delivery.attempt import Attempt
+
+LOCK_SECONDS = 5.0
+"""How long an invocation waits for a pane's lock, in total (SPEC 4.2)."""
+
+
+class Attempted:
+    """What one invocation has tried: each message at most once (SPEC 4.1)."""
+
+    def __init__(self) -> None:
+        self.message_ids: set[int] = set()
+        self.unrecorded: set[int] = set()
+        """Typed, but the stamp was refused: never typed again by this process, only stamped."""
+
+    def next_round(self) -> None:
+        """For a loop in which each tick is an invocation of its own."""
+        self.message_ids.clear()
+
+
+class _Hands(Protocol):
+    """The part of the module `attempt` that is used here."""
+
+    def attempt(
+        self, runtime: Runtime, message_id: int, member_id: int, lock_seconds: float
+    ) -> "Attempt": ...
+    def record_again(self, runtime: Runtime, message_id: int, member_id: int) -> "Attempt": ...
+    def type_plain_line(
+        self, runtime: Runtime, member: Member, line: str, lock_seconds: float
+    ) -> Notification: ...
+
+
+def _hands() -> _Hands:
+    return cast(_Hands, import_module("cafleet.delivery.attempt"))
+
+
+def drain_for_message(runtime: Runtime, message_id: int) -> Notification:
+    """What a sender does: type what is pending for this message's recipient, oldest first, until the
+    message itself has been attempted.
+
+    Never raises a CafleetError: the message is stored, and what goes wrong now is only the
+    notification's failure.
+    """
+    try:
+        return _drain_for_message(runtime, message_id)
+    except CafleetError as error:
+        return Notification(NotificationState.FAILED, str(error))
+
+
+def drain_fleet(
+    runtime: Runtime,
+    fleet_id: int,
+    attempted: Attempted,
+    *,
+    skip_member: int | None = None,
+    lock_seconds: float = LOCK_SECONDS,
+) -> list["Attempt"]:
+    """What the monitor does each tick: attempt all that is pending in the fleet and not in
+    `attempted`, oldest first. A failed attempt ends its pane's part."""
+    steps = drain_steps(runtime, fleet_id, attempted, skip_member=skip_member, lock_seconds=lock_seconds)
+    return list(steps)
+
+
+def drain_steps(
+    runtime: Runtime, fleet_id: int, attempted: Attempted, *, skip_member: int | None, lock_seconds: float
+) -> Iterator["Attempt"]:
+    """As `drain_fleet`, one attempt at a time, so that a waiter can look at its inbox in between."""
+    closed: set[int] = set() if skip_member is None else {skip_member}
+    while True:
+        with runtime.database.read() as connection:
+            pending = notifications.next_of_fleet(connection, fleet_id, attempted.message_ids, closed)
+        if pending is None:
+            return
+        message_id, member_id = pending
+        attempted.message_ids.add(message_id)
+        if message_id in attempted.unrecorded:
+            outcome = _hands().record_again(runtime, message_id, member_id)
+        else:
+            outcome = _hands().attempt(runtime, message_id, member_id, lock_seconds)
+        if outcome.recorded:
+            attempted.unrecorded.discard(message_id)
+        else:
+            attempted.unrecorded.add(message_id)
+        if not outcome.touched:  # Whoever holds the lock may be typing this very line.
+            attempted.message_ids.discard(message_id)
+        if outcome.notification.state is not NotificationState.NOTIFIED:
+            closed.add(member_id)
+        yield outcome
+
+
+def type_plain_line(
+    runtime: Runtime, member: Member, line: str, *, lock_seconds: float = LOCK_SECONDS
+) -> Notification:
+    """Type one line that belongs to no message (a wake, a prompt, a ping) into the member's pane: the
+    same states, the same lock, the same checks as a notification (SPEC 4.2, 4.3).
+
+    `skipped`: no pane, or not active any more; `deferred`: a reason to try again later; `failed`.
+    """
+    return _hands().type_plain_line(runtime, member, line, lock_seconds)
+
+
+def _drain_for_message(runtime: Runtime, message_id: int) -> Notification:
+    deadline = time.monotonic() + LOCK_SECONDS
+    attempted: set[int] = set()
+    outcome = Notification(NotificationState.DEFERRED, "pane is busy")
+    while True:
+        with runtime.database.read() as connection:
+            delivery = notifications.delivery(connection, message_id)
+            # Asked each time: another sender may have typed ours while we waited for the pane.
+            settled = verdict(delivery)
+            if settled or delivery is None or message_id in attempted:
+                return settled or outcome
+            pending = notifications.next_of_member(connection, delivery.member_id, attempted)
+        if pending is None:
+            return outcome
+        attempted.add(pending.message_id)
+        left_seconds = max(0.0, deadline - time.monotonic())
+        outcome = _hands().attempt(runtime, pending.message_id, pending.member_id, left_seconds).notification
+        if outcome.state is not NotificationState.NOTIFIED:
+            attempted.add(message_id)  # The pane's drain has ended, and ours with it.

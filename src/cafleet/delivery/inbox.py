@@ -1,0 +1,123 @@
+"""Waiting for messages: `wait` and `listen` (SPEC 4.5).
+
+Both ask `wait_for_change` once before they first look, and from then on only between looks: what is
+committed after a look makes the next call return at once, so no message is slept over. No
+transaction is open meanwhile.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from sqlite3 import Connection
+
+from cafleet.db import members, messages, notifications
+from cafleet.delivery.drain import Attempted, drain_steps
+from cafleet.errors import MemberGone, MemberNotFound
+from cafleet.models import Message, MessageState
+from cafleet.runtime import Runtime
+
+_LONGEST_SLEEP_SECONDS = 3600.0
+_RETRY_SECONDS = 1.0
+"""How soon a pane whose lock was taken is tried again."""
+_FIRST_DRAIN_SECONDS = 1.0
+"""How long mail that is there already waits for the drain at the start."""
+_STOP_CHECK_SECONDS = 1.0
+
+
+def wait(runtime: Runtime, member_id: int, timeout_seconds: float | None) -> list[Message]:
+    """The member's inbox, newest first, as soon as it is not empty; empty after `timeout_seconds`
+    (0: one look; None: no limit).
+
+    At the start, and whenever the database changed, what is pending for the others of the fleet is
+    typed; a waiter never types into its own pane.
+
+    Raises:
+        MemberNotFound: no such member.
+        MemberGone: it, or its fleet, has ended.
+    """
+    deadline = math.inf if timeout_seconds is None else time.monotonic() + timeout_seconds
+    runtime.database.wait_for_change(0.0)
+    waiter = _Waiter(runtime, member_id)
+    waiter.drain(patience_seconds=_FIRST_DRAIN_SECONDS)
+    while True:
+        inbox = waiter.inbox()
+        left = deadline - time.monotonic()
+        if inbox or left <= 0:
+            return inbox
+        longest = _RETRY_SECONDS if waiter.locked_out else _LONGEST_SLEEP_SECONDS
+        changed = runtime.database.wait_for_change(min(left, longest))
+        if changed:
+            runtime.database.guard()
+        if changed or waiter.locked_out:
+            waiter.drain(patience_seconds=0.0)
+
+
+def listen(
+    runtime: Runtime, member_id: int, *, stopped: Callable[[], bool] = lambda: False
+) -> Iterator[Message]:
+    """Every waiting delivery, oldest first, then each new one once it is committed; each id once.
+
+    Read-only. Ends where `stopped()` says so (asked about once a second while idle) or an exception
+    is thrown in; no transaction is open while the caller has a message or while nothing happens.
+
+    Raises:
+        MemberNotFound: no such member.
+        MemberGone: it, or its fleet, has ended.
+    """
+    last_id = 0
+    runtime.database.wait_for_change(0.0)
+    while True:
+        with runtime.database.read() as connection:
+            _fleet_of(connection, member_id)
+            arrived = notifications.arrived_after(connection, member_id, last_id)
+        for last_id in arrived:
+            with runtime.database.read() as connection:
+                message = messages.get(connection, last_id)
+            if message and message.status_state is MessageState.INPUT_REQUIRED:
+                yield message
+        while not runtime.database.wait_for_change(_STOP_CHECK_SECONDS):
+            if stopped():
+                return
+        if stopped():
+            return
+        runtime.database.guard()
+
+
+class _Waiter:
+    """One waiting member: its inbox, and its part in typing what others are still to be told."""
+
+    def __init__(self, runtime: Runtime, member_id: int) -> None:
+        self._runtime, self._member_id = runtime, member_id
+        self._attempted = Attempted()
+        with runtime.database.read() as connection:
+            self._fleet_id = _fleet_of(connection, member_id)
+        self.locked_out = False
+        """A pane could not be reached in the last drain, since its lock was taken."""
+
+    def inbox(self) -> list[Message]:
+        with self._runtime.database.read() as connection:
+            _fleet_of(connection, self._member_id)
+            return messages.inbox(connection, self._member_id)
+
+    def drain(self, patience_seconds: float) -> None:
+        """Type for the fleet, but leave off once there is mail and `patience_seconds` have passed."""
+        patience = time.monotonic() + patience_seconds
+        self.locked_out = False
+        # A taken lock is not waited for: its holder types, and mail may come for us meanwhile.
+        for outcome in drain_steps(
+            self._runtime, self._fleet_id, self._attempted, skip_member=self._member_id, lock_seconds=0.0
+        ):
+            self.locked_out = self.locked_out or not outcome.touched
+            if time.monotonic() >= patience and self._has_mail():
+                break
+
+    def _has_mail(self) -> bool:
+        with self._runtime.database.read() as connection:
+            return messages.count_inbox(connection, self._member_id) > 0
+
+
+def _fleet_of(connection: Connection, member_id: int) -> int:
+    fleet_id = notifications.listening_fleet(connection, member_id)
+    if fleet_id is not None:
+        return fleet_id
+    raise MemberGone(member_id) if members.exists(connection, member_id) else MemberNotFound(member_id)

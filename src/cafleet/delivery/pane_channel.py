@@ -1,0 +1,159 @@
+"""A line into a pane: read the state, paste, look again, press Enter, look once more (SPEC 4.3).
+
+Enter is pressed only while the line, and nothing else, stands in the composer. Escape is never sent,
+a mode is never left, and no text is ever typed a second time.
+"""
+
+from enum import Enum, auto
+
+from cafleet.agents import screen
+from cafleet.agents.base import Agent, Extent
+from cafleet.delivery.channel import Recognise, Told
+from cafleet.delivery.line import comparable, is_tail_of
+from cafleet.delivery.pane_state import PaneReading, PaneState, classify, why_not
+from cafleet.models import Notification, NotificationState
+from cafleet.multiplexer.base import Multiplexer, PaneAddress, PaneView
+
+MOST_ENTERS = 3
+_LOOKS_FOR_PASTE = 2
+"""How often an agent that has not drawn the paste yet is looked at again."""
+_PATIENCE_SECONDS = 0.1
+"""The first of these pauses; each is twice the one before, and never shorter than the agent's own."""
+_VISIBLE_ROWS = 15
+_HEADER_LENGTH = 24
+"""Characters, blanks not counted, by which the start of a line is known inside altered text."""
+_COMPLETION_MARKS = ("@", "/", "#", "$", "!")
+
+
+class _Seen(Enum):
+    """What a look says about a line that was pasted."""
+
+    ALONE = auto()
+    """In the composer, and nothing else is."""
+    ABSENT = auto()
+    PARTLY = auto()
+    """Not drawn yet, or not all of it."""
+    ALTERED = auto()
+    """In the composer, with something else."""
+
+
+class PaneChannel:
+    """The pane of one member, whose lock the caller holds."""
+
+    def __init__(self, multiplexer: Multiplexer, address: PaneAddress, agent: Agent, member_id: int) -> None:
+        self.line_limit = agent.line_limit
+        self._multiplexer = multiplexer
+        self._address = address
+        self._agent = agent
+        self._member_id = member_id
+        self._settle_seconds = agent.settle_seconds
+
+    def tell(self, line: str, recognise: Recognise) -> Told:
+        """See `Channel.tell`. Costs three calls of the multiplexer for a pane at rest."""
+        view = self._multiplexer.look(self._address)
+        reading = classify(view, self._agent)
+        if reading.state is PaneState.DRAFT and reading.composer is not None:
+            left_over = recognise(reading.composer, reading.extent is Extent.TAIL)
+            if left_over:
+                return Told(self._submit(reading.composer, view), left_over)
+        if reason := why_not(reading, view, self._member_id):
+            return Told(_deferred(reason))
+        return Told(self._paste_and_submit(line, view))
+
+    def _paste_and_submit(self, line: str, before: PaneView) -> Notification:
+        # The cursor right behind `@name` opens a completion list in some agents, which takes the Enter.
+        text = f"{line} " if line.split(" ")[-1].startswith(_COMPLETION_MARKS) else line
+        view = self._multiplexer.paste(self._address, text, settle_seconds=self._settle_seconds)
+        for look in range(_LOOKS_FOR_PASTE + 1):
+            reading = classify(view, self._agent)
+            if reading.state not in _PASTED and (reason := why_not(reading, view, self._member_id)):
+                return _deferred(reason)
+            seen = self._seen(line, reading, view, before)
+            if seen is _Seen.ALONE:
+                return self._submit(line, view)
+            if seen is _Seen.ALTERED:
+                return _deferred("someone typed into its composer meanwhile")
+            if look < _LOOKS_FOR_PASTE:
+                view = self._look_later(look)
+        return _deferred("its agent did not show the line")
+
+    def _submit(self, line: str, view: PaneView) -> Notification:
+        """Press Enter until `line`, now alone in the composer, has left it."""
+        for _ in range(MOST_ENTERS):
+            before = view
+            view = self._multiplexer.press_enter(self._address, settle_seconds=self._settle_seconds)
+            seen = self._after_enter(line, view, before)
+            if seen is _Seen.ALONE:
+                # Drawn late, or lost? A further Enter could answer a question that the turn brings up.
+                view = self._look_later(0)
+                seen = self._after_enter(line, view, before)
+            if seen is _Seen.ABSENT:
+                return _submitted(classify(view, self._agent))
+            if seen is not _Seen.ALONE:
+                break
+        return Notification(
+            NotificationState.FAILED, "its agent did not take the Enter; the line stands in its composer"
+        )
+
+    def _look_later(self, count: int) -> PaneView:
+        """Look after a pause; the agent is slow, so it gets as long from now on."""
+        pause = max(_PATIENCE_SECONDS, self._agent.settle_seconds) * 2**count
+        self._settle_seconds = max(self._settle_seconds, pause)
+        return self._multiplexer.look(self._address, settle_seconds=pause)
+
+    def _seen(self, line: str, reading: PaneReading, view: PaneView, before: PaneView) -> _Seen:
+        if reading.composer is None:
+            fresh = view.rows != before.rows
+            return _Seen.ALONE if fresh and _is_visible(line, view) else _Seen.PARTLY
+        if _holds(reading, line):
+            return _Seen.ALONE
+        shown = comparable(reading.composer)
+        return _Seen.PARTLY if comparable(line).startswith(shown) else _Seen.ALTERED
+
+    def _after_enter(self, line: str, view: PaneView, before: PaneView) -> _Seen:
+        reading = classify(view, self._agent)
+        if reading.state in (PaneState.MODE, PaneState.SHELL, PaneState.AWAITING_USER):
+            return (
+                _Seen.ABSENT
+            )  # The turn has begun, and more: whatever is there now, it is not ours to press.
+        if reading.composer is None:
+            same = view.rows == before.rows and view.cursor_y == before.cursor_y
+            return _Seen.ALONE if same and _is_visible(line, view) else _Seen.ABSENT
+        if _holds(reading, line):
+            return _Seen.ALONE
+        # A completion list may have changed the text instead of submitting it.
+        return (
+            _Seen.ALTERED
+            if comparable(line)[:_HEADER_LENGTH] in comparable(reading.composer)
+            else _Seen.ABSENT
+        )
+
+
+_PASTED = frozenset({PaneState.AT_REST, PaneState.WORKING, PaneState.NOT_RECOGNISED, PaneState.DRAFT})
+"""What a free pane can look like with our line in it."""
+
+
+def _holds(reading: PaneReading, line: str) -> bool:
+    """Whether the composer, empty before `line` was pasted, holds it and nothing else."""
+    if not reading.composer:
+        return False
+    if reading.extent is Extent.FOLDED or comparable(reading.composer) == comparable(line):
+        return True
+    # In a small pane the end is all that can be seen.
+    return is_tail_of(reading.composer, line)
+
+
+def _is_visible(line: str, view: PaneView) -> bool:
+    rows = [row for row in screen.parse(view.rows).rows if row][-_VISIBLE_ROWS:]
+    shown, wanted = comparable("".join(rows)), comparable(line)
+    return wanted in shown or is_tail_of(shown, line)
+
+
+def _submitted(reading: PaneReading) -> Notification:
+    if reading.state is PaneState.SHELL:  # Whether the agent read the line before it ended, nobody knows.
+        return Notification(NotificationState.FAILED, "its agent has exited meanwhile")
+    return Notification(NotificationState.NOTIFIED, None)
+
+
+def _deferred(reason: str) -> Notification:
+    return Notification(NotificationState.DEFERRED, reason)
