@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from cafleet.errors import MultiplexerError, NotInMultiplexer, PaneBusy, PaneDead, PaneGone
-from cafleet.multiplexer.base import LaunchSpec, PaneAddress, PaneStatus, PaneView
+from cafleet.multiplexer.base import LaunchSpec, PaneAddress, PaneStatus, PaneView, is_one_line
 
 DEFAULT_SERVER = "host|/run/memory/default|100"
 
@@ -190,7 +190,7 @@ class MemoryMultiplexer:
         return self._view(pane)
 
     def paste(self, pane: PaneAddress, text: str, *, settle_seconds: float) -> PaneView:
-        if not text or not text.isprintable():
+        if not is_one_line(text):
             raise MultiplexerError("only one line without control characters can be pasted")
         self.settled.append(settle_seconds)
         self._called("paste", pane.pane)

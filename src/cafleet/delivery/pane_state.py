@@ -48,7 +48,7 @@ def classify(view: PaneView, agent: Agent) -> PaneReading:
         return PaneReading(PaneState.MODE, None)
     if view.shell:
         return PaneReading(PaneState.SHELL, None)
-    reading = agent.read(screen.parse(view.rows, title=view.title, cursor_y=view.cursor_y))
+    reading = agent.read(screen.parse(view.rows, title=view.title, cursor_y=view.cursor_y, width=view.width))
     state = _OF_AGENT[reading.state]
     if state is not PaneState.AWAITING_USER and reading.composer and reading.composer.strip():
         state = PaneState.DRAFT

@@ -111,3 +111,13 @@ class Multiplexer(Protocol):
     def focus(self, pane: PaneAddress) -> None:
         """Show the pane to the attached client."""
         ...
+
+
+def is_one_line(text: str) -> bool:
+    """Whether `text` can be pasted: not empty, and nothing in it ends a line or controls a terminal.
+
+    Not `str.isprintable`: that also refuses joiners, wide blanks and characters newer than Python.
+    """
+    return bool(text) and not any(
+        character < " " or "\x7f" <= character <= "\x9f" or character in "\u2028\u2029" for character in text
+    )

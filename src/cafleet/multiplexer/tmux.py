@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from cafleet.errors import MultiplexerError, NotInMultiplexer, PaneBusy, PaneDead, PaneGone
 from cafleet.multiplexer import child, launch_file, processes, screen_text
-from cafleet.multiplexer.base import LaunchSpec, PaneAddress, PaneStatus, PaneView
+from cafleet.multiplexer.base import LaunchSpec, PaneAddress, PaneStatus, PaneView, is_one_line
 
 CALL_TIMEOUT_SECONDS = 5.0
 KILL_GRACE_SECONDS = 2.0
@@ -92,7 +92,7 @@ class Tmux:
 
     def paste(self, pane: PaneAddress, text: str, *, settle_seconds: float) -> PaneView:
         """One bracketed paste of one line; nothing is pasted into a pane that could not take it."""
-        if not text or not text.isprintable():
+        if not is_one_line(text):
             raise MultiplexerError("only one line without control characters can be pasted")
         target = _target(pane)
         buffer = f"cafleet-{os.getpid()}-{time.monotonic_ns()}"
