@@ -32,6 +32,16 @@ def body(values: Values, metavar: str) -> str:
     if text is not None:
         return text
     assert path is not None
+    return read_text(path)
+
+
+def read_text(path: str) -> str:
+    """The content of a file, or of standard input for `-`, exactly.
+
+    Raises:
+        InvalidInput: it is not valid UTF-8.
+        CafleetError: it cannot be read.
+    """
     try:
         return _read(path).decode("utf-8")
     except UnicodeDecodeError as error:

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "message listen": ("waiting", ASSETS, "print a line for each message as it arrives"),
     "message ack": ("inbox", ASSETS, "acknowledge messages"),
     "message show": ("inbox", ASSETS, "show one message"),
+    "demo": ("demo", NO_GUARD, "watch a small fleet work, in a terminal of its own"),
     "whoami": ("whoami", FORMAT, "say which member the calling pane is"),
 }
 """Full name to: module in this package, guard, summary (a clause without a full stop).

@@ -177,7 +177,7 @@ def _as_utf8(word: str) -> str:
 
 def _notes(error: BaseException) -> list[str]:
     """The lines that belong to an error: a usage line, or what could not be cleaned up."""
-    notes: list[str] = getattr(error, "__notes__", [])
+    notes: list[str] = [*getattr(error, "cleanup_failures", ()), *getattr(error, "__notes__", ())]
     return [line for note in notes for line in note.split("\n")]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from cafleet.cli.arguments import Command, Values, option
+from cafleet.cli.known_agents import AGENT
 from cafleet.cli.output import Output
 from cafleet.db.migrate import SetupResult, setup_database
 from cafleet.errors import CafleetError
@@ -52,6 +53,6 @@ COMMANDS = {
         json=False,
         description="Safe to repeat, and to be repeated after every upgrade. What exists is kept: before a "
         "file is upgraded, a copy is written beside it.",
-        examples=("cafleet setup", "cafleet setup --coding-agent NAME"),
+        examples=("cafleet setup", f"cafleet setup --coding-agent {AGENT}"),
     ),
 }
