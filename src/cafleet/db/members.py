@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from sqlite3 import Connection
+from sqlite3 import IntegrityError as SqliteIntegrityError
 from typing import Any, NamedTuple
 
 from cafleet.db.records import decode
-from cafleet.errors import IntegrityError
+from cafleet.errors import IntegrityError, MonitorExists
 from cafleet.models import Member, MemberKind, MemberStatus, Placement
 
 NAMES_PER_QUERY = 500
@@ -47,13 +48,20 @@ def insert(
 ) -> int:
     """An active member without placement; returns its id.
 
-    Raises sqlite3.IntegrityError where the card marks a second active monitor of the fleet.
+    Raises:
+        MonitorExists: the card marks a second active monitor of the fleet; the index has the last word.
     """
     statement = """
         INSERT INTO members (fleet_id, name, description, status, registered_at, member_card_json)
         VALUES (?, ?, ?, 'active', ?, ?)
     """
-    cursor = conn.execute(statement, (fleet_id, name, description, registered_at, card_json))
+    try:
+        cursor = conn.execute(statement, (fleet_id, name, description, registered_at, card_json))
+    except SqliteIntegrityError:
+        taken = active_monitor(conn, fleet_id)
+        if taken is None:
+            raise
+        raise MonitorExists(fleet_id, taken) from None
     return int(cursor.lastrowid or 0)
 
 
@@ -178,14 +186,15 @@ def list_placements(conn: Connection, fleet_id: int) -> list[Placement]:
 
 
 def set_pane(
-    conn: Connection, member_id: int, session: str, window: str, pane: str | None, server: str | None
+    conn: Connection, member_id: int, backend: str, session: str, window: str, pane: str, server: str | None
 ) -> bool:
     """Point the member's placement at a pane; False where it has no placement row."""
     statement = """
-        UPDATE member_placements SET mux_session = ?, mux_window_id = ?, mux_pane_id = ?, mux_server = ?
+        UPDATE member_placements
+        SET backend = ?, mux_session = ?, mux_window_id = ?, mux_pane_id = ?, mux_server = ?
         WHERE member_id = ?
     """
-    return conn.execute(statement, (session, window, pane, server, member_id)).rowcount == 1
+    return conn.execute(statement, (backend, session, window, pane, server, member_id)).rowcount == 1
 
 
 def delete_placement(conn: Connection, member_id: int) -> bool:

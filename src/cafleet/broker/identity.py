@@ -1,0 +1,75 @@
+"""Who is calling: the member whose pane this process runs in (SPEC 7.2, `whoami`)."""
+
+from typing import NamedTuple
+
+from cafleet.broker.liveness import require_fleet
+from cafleet.db import members
+from cafleet.errors import MultiplexerError, NotAMember
+from cafleet.models import Member, Placement
+from cafleet.multiplexer.base import PaneAddress
+from cafleet.multiplexer.own_pane import own_pane
+from cafleet.multiplexer.select import current_backend
+from cafleet.runtime import Runtime
+
+
+class Identity(NamedTuple):
+    """The calling pane's member."""
+
+    member: Member
+    director_member_id: int | None
+
+
+class CallingPane(NamedTuple):
+    """The pane that this process runs in."""
+
+    backend: str
+    address: PaneAddress
+
+
+def whoami(runtime: Runtime) -> Identity:
+    """The active member that is placed in the calling pane, by server and pane id.
+
+    A pane whose program has created a further fleet is a member of both: the newest one answers.
+
+    Raises:
+        NotInMultiplexer, MultiplexerError: the calling pane cannot be told.
+        NotAMember: nobody is placed in it.
+    """
+    pane = calling_pane(runtime).address
+    with runtime.database.read() as conn:
+        member = members.by_pane(conn, pane.server, pane.pane)
+        if member is None:
+            raise NotAMember
+        return Identity(member, require_fleet(conn, member.fleet_id).director_member_id)
+
+
+def caller_mismatch(runtime: Runtime, member_id: int) -> int | None:
+    """The member that the calling pane belongs to, where that is another than `member_id`.
+
+    For a warning only: the environment is taken at its word, no multiplexer is asked. None where the
+    process runs in no member's pane, or `member_id` is (also) placed in it.
+    """
+    pane = own_pane(runtime.config.environ)
+    if pane is None:
+        return None
+    with runtime.database.read() as conn:
+        if members.lives_in_pane(conn, member_id, pane.server, pane.pane):
+            return None
+        member = members.by_pane(conn, pane.server, pane.pane)
+    return None if member is None else member.member_id
+
+
+def calling_pane(runtime: Runtime) -> CallingPane:
+    """The pane that this process runs in. Raises NotInMultiplexer, MultiplexerError."""
+    backend = current_backend(runtime.config)
+    return CallingPane(backend, runtime.multiplexer_for(backend).current_pane())
+
+
+def is_calling_pane(runtime: Runtime, placement: Placement) -> bool:
+    """Whether the placement names the pane that this process runs in."""
+    try:
+        backend, pane = calling_pane(runtime)
+    except MultiplexerError:  # Outside a multiplexer, or it is gone: then it is not ours.
+        return False
+    named = (placement.backend, placement.mux_server, placement.mux_pane_id)
+    return named == (backend, pane.server, pane.pane)
