@@ -29,14 +29,7 @@ from cafleet.models import (
 )
 from cafleet.runtime import Runtime
 
-_NOTIFIED = Notification(NotificationState.NOTIFIED, None)
-_TO_ONESELF = Notification(NotificationState.SKIPPED, "sent to oneself")
-_TO_DIRECTOR = Notification(
-    NotificationState.SKIPPED, "the recipient is the Director, who reads by wait, listen or poll"
-)
-_NO_PANE = Notification(NotificationState.SKIPPED, "the recipient has no pane")
-_NO_PANE_YET = Notification(NotificationState.SKIPPED, "the recipient has no pane yet")
-_NOT_ACTIVE = Notification(NotificationState.SKIPPED, "the recipient is no longer active")
+_TO_ONESELF = Notification(NotificationState.SKIPPED, "a message to oneself is not typed")
 
 
 class Sent(NamedTuple):
@@ -98,36 +91,9 @@ def send(runtime: Runtime, from_member_id: int, to_member_id: int, text: str, ke
     if key is not None:
         check_key(key)
     with runtime.database.write() as conn:
-        sides = members.sides(conn, from_member_id, to_member_id)
         stored = None if key is None else _stored_under(conn, from_member_id, to_member_id, key, text)
-        if stored is None:
-            sender, recipient = _check_sides(sides, from_member_id, to_member_id)
-            message_id = messages.insert(
-                conn,
-                from_member_id=from_member_id,
-                to_member_id=to_member_id,
-                text=text,
-                created_at=(now := format_timestamp(runtime.now())),
-                notified_at=now if sender is recipient else None,
-                client_key=key,
-            )
-            message = Message(
-                message_id,
-                to_member_id,
-                from_member_id,
-                to_member_id,
-                MessageType.UNICAST,
-                now,
-                MessageState.INPUT_REQUIRED,
-                now,
-                None,
-                text,
-            )
-            told = False
-        else:
-            message, recipient = stored, sides[to_member_id]
-            told = messages.notified_at(conn, message.message_id) is not None
-    return Sent(message, _notify(runtime, message, recipient, told=told), stored is not None)
+        message = stored or _store(runtime, conn, from_member_id, to_member_id, text, key)
+    return Sent(message, _notify(runtime, message), stored is not None)
 
 
 def send_each(
@@ -168,11 +134,9 @@ def broadcast(runtime: Runtime, from_member_id: int, text: str, key: str | None 
             summary, deliveries = _store_broadcast(runtime, conn, from_member_id, text, key)
         else:
             summary, deliveries = stored, messages.deliveries_of(conn, stored)
-        told = [messages.notified_at(conn, message.message_id) is not None for message in deliveries]
-        sides = [_side(conn, message.owner_member_id) for message in deliveries]
     results = tuple(
-        RecipientResult(message.message_id, side.member_id, _notify(runtime, message, side, told=done))
-        for message, side, done in zip(deliveries, sides, told, strict=True)
+        RecipientResult(message.message_id, message.owner_member_id, _notify(runtime, message))
+        for message in deliveries
     )
     return Broadcast(summary, results, stored is not None)
 
@@ -180,8 +144,36 @@ def broadcast(runtime: Runtime, from_member_id: int, text: str, key: str | None 
 # -- rules -------------------------------------------------------------------------------------
 
 
-def _check_sides(sides: dict[int, Side], from_member_id: int, to_member_id: int) -> tuple[Side, Side]:
-    """Sender and recipient, both active, of one live fleet. The order of the checks is SPEC 7.3's."""
+def _store(
+    runtime: Runtime, conn: Connection, from_member_id: int, to_member_id: int, text: str, key: str | None
+) -> Message:
+    _check_sides(members.sides(conn, from_member_id, to_member_id), from_member_id, to_member_id)
+    now = format_timestamp(runtime.now())
+    message_id = messages.insert(
+        conn,
+        from_member_id=from_member_id,
+        to_member_id=to_member_id,
+        text=text,
+        created_at=now,
+        notified_at=now if from_member_id == to_member_id else None,
+        client_key=key,
+    )
+    return Message(
+        message_id=message_id,
+        owner_member_id=to_member_id,
+        from_member_id=from_member_id,
+        to_member_id=to_member_id,
+        type=MessageType.UNICAST,
+        created_at=now,
+        status_state=MessageState.INPUT_REQUIRED,
+        status_timestamp=now,
+        origin_message_id=None,
+        text=text,
+    )
+
+
+def _check_sides(sides: dict[int, Side], from_member_id: int, to_member_id: int) -> None:
+    """Both must be active members of one live fleet. The order of the checks is that of SPEC 7.3."""
     pair = []
     for member_id in (from_member_id, to_member_id):
         side = sides.get(member_id)
@@ -199,11 +191,6 @@ def _check_sides(sides: dict[int, Side], from_member_id: int, to_member_id: int)
         raise DifferentFleets(from_member_id, to_member_id)
     if not sender.fleet_live:
         raise FleetNotLive(sender.fleet_id)
-    return sender, recipient
-
-
-def _side(conn: Connection, member_id: int) -> Side:
-    return members.sides(conn, member_id, member_id)[member_id]
 
 
 def _stored_under(
@@ -262,16 +249,8 @@ def _store_broadcast(
 # -- notification ------------------------------------------------------------------------------
 
 
-def _notify(runtime: Runtime, message: Message, recipient: Side, *, told: bool) -> Notification:
-    """Drain the recipient's pane where it has one; otherwise say why there is nothing to type into."""
+def _notify(runtime: Runtime, message: Message) -> Notification:
+    """Knock on the recipient's door, unless it is the sender's own."""
     if message.from_member_id == message.to_member_id:
         return _TO_ONESELF
-    if told or message.status_state is MessageState.COMPLETED:
-        return _NOTIFIED
-    if recipient.status is not MemberStatus.ACTIVE:
-        return _NOT_ACTIVE
-    if recipient.director:
-        return _TO_DIRECTOR
-    if not recipient.pane:
-        return _NO_PANE_YET if recipient.placed else _NO_PANE
     return drain_for_message(runtime, message.message_id)

@@ -33,11 +33,6 @@ class Side(NamedTuple):
     status: MemberStatus
     fleet_deleted: bool
     fleet_live: bool
-    director: bool
-    placed: bool
-    """A placement row exists, pending or not."""
-    pane: bool
-    """The placement names a concrete pane."""
 
 
 # -- members -----------------------------------------------------------------------------------
@@ -138,13 +133,11 @@ def sides(conn: Connection, from_member_id: int, to_member_id: int) -> dict[int,
     """Sender and recipient by id, in one statement; unknown ids are missing from the answer."""
     statement = """
         SELECT m.member_id, m.fleet_id, m.status, f.deleted_at IS NOT NULL,
-            d.status = 'active' AND dp.member_id IS NOT NULL, m.member_id = f.director_member_id,
-            p.member_id IS NOT NULL, p.mux_pane_id IS NOT NULL
+            d.status = 'active' AND p.member_id IS NOT NULL
         FROM members m
         JOIN fleets f ON f.fleet_id = m.fleet_id
         LEFT JOIN members d ON d.member_id = f.director_member_id
-        LEFT JOIN member_placements dp ON dp.member_id = f.director_member_id
-        LEFT JOIN member_placements p ON p.member_id = m.member_id
+        LEFT JOIN member_placements p ON p.member_id = f.director_member_id
         WHERE m.member_id IN (?, ?)
     """
     return {row[0]: _side(row) for row in conn.execute(statement, (from_member_id, to_member_id))}
@@ -269,14 +262,11 @@ def _kind(member_id: int, director_id: int | None, card_kind: object) -> MemberK
 
 
 def _side(row: tuple[Any, ...]) -> Side:
-    member_id, fleet_id, status, deleted, live, director, placed, pane = row
+    member_id, fleet_id, status, deleted, directed = row
     return Side(
         member_id=member_id,
         fleet_id=fleet_id,
         status=decode(MemberStatus, status, "members", member_id, "status"),
         fleet_deleted=bool(deleted),
-        fleet_live=bool(live) and not deleted,
-        director=bool(director),
-        placed=bool(placed),
-        pane=bool(pane),
+        fleet_live=bool(directed) and not deleted,
     )

@@ -100,12 +100,6 @@ def find_key(conn: Connection, from_member_id: int, to_member_id: int, key: str)
     return _one(conn, where, (from_member_id, to_member_id, key))
 
 
-def notified_at(conn: Connection, message_id: int) -> str | None:
-    """When the line was typed; None: not yet. Part of no public record (SPEC 4.1)."""
-    row = conn.execute("SELECT notified_at FROM messages WHERE message_id = ?", (message_id,)).fetchone()
-    return None if row is None else row[0]
-
-
 # -- lists -------------------------------------------------------------------------------------
 
 
