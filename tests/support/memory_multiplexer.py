@@ -87,6 +87,7 @@ class ComposerProgram:
             self.eat_enters -= 1
         elif self.composer:
             self.submitted.append(self.composer)
+            pane.history.append(self.composer)
             self.composer = ""
         else:
             self.blank_enters += 1
