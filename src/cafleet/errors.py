@@ -118,6 +118,14 @@ class MonitorExists(Conflict):
         super().__init__(f"fleet {fleet_id} already has an active monitor (member {member_id})")
 
 
+class MonitorNotRunning(Conflict):
+    def __init__(self, fleet_id: int) -> None:
+        self.fleet_id = fleet_id
+        super().__init__(
+            f"no monitor is running for fleet {fleet_id}; start one with 'cafleet monitor run {fleet_id}'"
+        )
+
+
 class NoPane(Conflict):
     def __init__(self, member_id: int, *, pending: bool) -> None:
         self.member_id, self.pending = member_id, pending
@@ -263,6 +271,14 @@ class DatabaseDamaged(DatabaseError):
     """Ours by its identity, but not what its version promises, or its pages are corrupt."""
 
 
+class DatabaseCorrupt(DatabaseDamaged):
+    def __init__(self, path: str, detail: str) -> None:
+        self.path, self.detail = path, detail
+        super().__init__(
+            f"the database {path} is damaged ({detail}); run 'cafleet doctor --deep' and restore a backup"
+        )
+
+
 class DatabaseMismatch(DatabaseDamaged):
     def __init__(self, path: str, version: int | None, difference: str) -> None:
         self.path, self.version, self.difference = path, version, difference
@@ -308,6 +324,33 @@ class DatabaseFull(DatabaseError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(f"the disk is full: {path} cannot grow; free some space and try again")
+
+
+class DatabaseDiskError(DatabaseError):
+    def __init__(self, path: str, detail: str) -> None:
+        self.path, self.detail = path, detail
+        super().__init__(
+            f"the disk refused to read or write {path} ({detail}); check its free space, limits and health"
+            " and try again"
+        )
+
+
+class TargetExists(Conflict):
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"{path} already exists; nothing was overwritten")
+
+
+class BackupFailed(CafleetError):
+    def __init__(self, path: str, detail: str) -> None:
+        self.path, self.detail = path, detail
+        super().__init__(f"no backup was written to {path}: {detail}")
+
+
+class UpgradeFailed(DatabaseError):
+    def __init__(self, path: str, version: int, detail: str) -> None:
+        self.path, self.version, self.detail = path, version, detail
+        super().__init__(f"database {path} stays at format {version}, unchanged: {detail}")
 
 
 class ConstraintViolated(DatabaseError):

@@ -1,69 +1,350 @@
-"""The one door to the SQLite file: `read()`, `write()` and `wait_for_change()` (SPEC 2.5)."""
+"""The one door to the SQLite file: `read()`, `write()` and `wait_for_change()` (SPEC 2.5).
 
+Everything that is special about SQLite stays on this side of it: opening, locks, the write-ahead log,
+error codes, hints to waiters.
+"""
+
+import os
 import sqlite3
+import time
+from importlib import import_module
 from types import TracebackType
+from typing import TYPE_CHECKING
+
+from cafleet.db import connections, diagnosis
+from cafleet.db.failures import NOT_IN_PLACE_CODES, database_error, primary_code
+from cafleet.errors import DatabaseBusy, DatabaseUnreadable
+
+if TYPE_CHECKING:
+    from cafleet.db.private_copy import PrivateCopy
+    from cafleet.db.wakeups import Receiver
+
+WAKEUPS_DIRECTORY = "wakeups"
+"""The folder of the waiters' sockets, beside the file."""
+
+CHECK_SECONDS = 0.25
+"""How often a waiter looks at the file itself, in case hints are lost."""
+QUIET_CHECK_SECONDS = 1.0
+"""The same after a long quiet time."""
+QUIET_AFTER_SECONDS = 60.0
+"""What counts as a long quiet time."""
 
 
 class Database:
-    """One SQLite file, opened lazily. One object per thread: connections are never shared."""
+    """One SQLite file, opened on first use and kept open until `close()`.
+
+    One object per thread: SQLite connections are never shared. Several objects, also in one process, may
+    be open on one file.
+    """
 
     def __init__(self, path: str, *, busy_timeout_seconds: float = 5.0) -> None:
+        """`path`: absolute. `busy_timeout_seconds`: how long a locked file is waited for."""
         self.path = path
         self._busy_timeout_seconds = busy_timeout_seconds
+        self._file = path
+        """`path` without a symbolic link at its end."""
+        self._identity: tuple[int, int] | None = None
+        self._schema_cookie: int | None = None
+        """SQLite's counter of schema changes when the file was last found current; None: not guarded."""
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
+        self._stand_in: _StandIn | None = None
+        self._writing = False
+        self._receiver: Receiver | None = None
+        self._seen: object = None
+        """What the file looked like at the end of the last `wait_for_change`; None: never called."""
+        self._changed_at = 0.0
 
     def guard(self) -> None:
-        """Diagnose the file."""
+        """Diagnose the file (SPEC 2.4). `read` and `write` do it by themselves where it has not happened.
 
-    def read(self) -> "Transaction":
-        """One read transaction."""
-        if self._reader is None:
-            self._reader = self._connect("ro")
-        return Transaction(self._reader, "BEGIN")
+        Raises:
+            DatabaseError: one of its subclasses, for every state but *current*.
+        """
+        file = connections.real_path(self.path)
+        identity = connections.identity(file)
+        if identity != self._identity:
+            self._close_connections()
+        found = diagnosis.diagnose(self.path)
+        error = diagnosis.refusal(self.path, found)
+        if error is not None:
+            self.close()
+            raise error
+        self._file, self._identity, self._schema_cookie = file, identity, found.schema_cookie
 
-    def write(self) -> "Transaction":
-        """One write transaction."""
-        if self._writer is None:
-            self._writer = self._connect("rw")
-        return Transaction(self._writer, "BEGIN IMMEDIATE")
+    def read(self) -> "Reading":
+        """`with database.read() as connection:` one snapshot for several selects.
 
-    def _connect(self, mode: str) -> sqlite3.Connection:
-        escaped = self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-        connection = sqlite3.connect(
-            f"file://{escaped}?mode={mode}",
-            uri=True,
-            isolation_level=None,
-            timeout=self._busy_timeout_seconds,
-        )
-        connection.execute("PRAGMA foreign_keys=ON")
-        connection.execute("PRAGMA synchronous=FULL")
-        return connection
+        Works on a read-only file or folder too. Every transaction checks that the schema is still the
+        one that was diagnosed, so a long-lived process notices an upgrade.
+
+        Raises:
+            DatabaseError: the file cannot be used.
+        """
+        return Reading(self)
+
+    def write(self) -> "Writing":
+        """`with database.write() as connection:` one IMMEDIATE transaction; never nested.
+
+        Committed at the end of the block, rolled back on any exception; after the commit every waiter
+        gets a hint.
+
+        Raises:
+            DatabaseError: like `read`; also DatabaseBusy, DatabaseReadOnly, DatabaseFull,
+                DatabaseDiskError and ConstraintViolated, with nothing stored.
+        """
+        return Writing(self)
 
     def wait_for_change(self, timeout_seconds: float) -> bool:
-        """True: something may have changed since the last call."""
-        raise NotImplementedError
+        """Block until the file may have changed since the last call: True; or the time is over: False.
+
+        The first call answers True at once, so `read, wait_for_change, read, …` misses no commit, one
+        between the read and the wait included. No transaction is open meanwhile, so nothing is held up.
+
+        Raises:
+            DatabaseError: the file is gone or cannot be used any more.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        if self._seen is None:
+            self._receiver = self._open_receiver()  # Before the look: later commits leave a hint.
+            self._note(self._look())
+            return True
+        while True:
+            found = self._look()
+            if found != self._seen:
+                self._note(found)
+                return True
+            now = time.monotonic()
+            quiet = now - self._changed_at > QUIET_AFTER_SECONDS
+            pause = min(QUIET_CHECK_SECONDS if quiet else CHECK_SECONDS, deadline - now)
+            if pause <= 0:
+                return False
+            if self._receiver is None:
+                time.sleep(pause)
+            else:
+                self._receiver.wait(pause)
 
     def close(self) -> None:
-        """Close both connections."""
-        for connection in (self._reader, self._writer):
-            if connection is not None:
-                connection.close()
-        self._reader = self._writer = None
+        """Close the connections and the waiter's socket. The object may be used again."""
+        self._close_connections()
+        if self._receiver is not None:
+            self._receiver.close()
+            self._receiver = None
+        self._seen = None
+
+    # -- transactions: what `Reading` and `Writing` do ------------------------------------------------
+
+    def _begin_read(self) -> sqlite3.Connection:
+        if self._schema_cookie is None:
+            self.guard()
+        try:
+            if self._reader is None:
+                self._reader = self._open("ro")
+            self._begin(self._reader, "BEGIN")
+        except sqlite3.DatabaseError as error:
+            if primary_code(error) not in NOT_IN_PLACE_CODES:
+                raise database_error(error, self.path) from error
+            return self._begin_stand_in()
+        return self._reader
+
+    def _begin_stand_in(self) -> sqlite3.Connection:
+        self._close_reader()
+        try:
+            stand_in = _StandIn(self._file)
+        except OSError as error:
+            raise DatabaseUnreadable(self.path, str(error)) from error
+        except sqlite3.DatabaseError as error:
+            raise database_error(error, self.path) from error
+        self._stand_in = stand_in
+        try:
+            self._begin(stand_in.connection, "BEGIN")
+        except BaseException as error:
+            self._close_stand_in()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise database_error(error, self.path) from error
+            raise
+        return stand_in.connection
+
+    def _end_read(self, error: BaseException | None) -> None:
+        stand_in = self._stand_in
+        if stand_in is not None:
+            changed = stand_in.has_changed()
+            self._close_stand_in()
+            if changed and (error is None or isinstance(error, sqlite3.DatabaseError)):
+                raise DatabaseBusy from error
+        elif self._reader is not None:
+            _roll_back(self._reader)
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
+            raise database_error(error, self.path) from error
+
+    def _begin_write(self) -> sqlite3.Connection:
+        assert not self._writing, "a write transaction is already open"
+        if self._schema_cookie is None:
+            self.guard()
+        try:
+            if self._writer is None:
+                self._writer = self._open("rw")
+            self._begin(self._writer, "BEGIN IMMEDIATE")
+        except sqlite3.DatabaseError as error:
+            raise database_error(error, self.path) from error
+        self._writing = True
+        return self._writer
+
+    def _end_write(self, error: BaseException | None) -> None:
+        assert self._writer is not None
+        self._writing = False
+        if error is None:
+            try:
+                self._writer.execute("COMMIT")
+            except sqlite3.DatabaseError as failure:
+                _roll_back(self._writer)
+                raise database_error(failure, self.path) from failure
+            self._send_hints()
+            return
+        _roll_back(self._writer)
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
+            raise database_error(error, self.path) from error
+
+    def _begin(self, connection: sqlite3.Connection, statement: str) -> None:
+        """Start the transaction and prove that the schema is the one that was diagnosed."""
+        connection.execute(statement)
+        try:
+            # The counter is read under the transaction's own lock: whatever changes it now comes later.
+            if connection.execute("PRAGMA schema_version").fetchone()[0] != self._schema_cookie:
+                found = diagnosis.examine(connection)
+                error = diagnosis.refusal(self.path, found)
+                if error is not None:
+                    raise error
+                self._schema_cookie = found.schema_cookie
+        except BaseException:
+            _roll_back(connection)
+            raise
+
+    # -- opening and closing --------------------------------------------------------------------------
+
+    def _open(self, mode: str) -> sqlite3.Connection:
+        return connections.open_live(self._file, mode, timeout_seconds=self._busy_timeout_seconds)
+
+    def _close_connections(self) -> None:
+        self._close_reader()
+        self._close_stand_in()
+        if self._writer is not None:
+            connections.close_live(self._writer)
+            self._writer = None
+        self._schema_cookie = None
+
+    def _close_reader(self) -> None:
+        if self._reader is not None:
+            connections.close_live(self._reader)
+            self._reader = None
+
+    def _close_stand_in(self) -> None:
+        if self._stand_in is not None:
+            self._stand_in.close()
+            self._stand_in = None
+
+    # -- waiting and waking ---------------------------------------------------------------------------
+
+    def _look(self) -> object:
+        """A value that differs from the last one if anything was committed in between."""
+        if self._schema_cookie is None or connections.identity(self._file) != self._identity:
+            self.guard()  # Another file is in its place now, or none.
+        try:
+            if self._reader is None:
+                self._reader = self._open("ro")
+            version = self._reader.execute("PRAGMA data_version").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            if primary_code(error) not in NOT_IN_PLACE_CODES:
+                raise database_error(error, self.path) from error
+            return connections.signature(self._file)
+        # The version counts per connection: a new connection must not be taken for the old one.
+        return (self._identity, id(self._reader), version)
+
+    def _note(self, found: object) -> None:
+        self._seen = found
+        self._changed_at = time.monotonic()
+
+    def _wakeups_directory(self) -> str:
+        return os.path.join(os.path.dirname(self._file), WAKEUPS_DIRECTORY)
+
+    def _open_receiver(self) -> "Receiver | None":
+        """None where no socket can be made: the checks of the file are enough."""
+        try:
+            receiver: Receiver = import_module("cafleet.db.wakeups").Receiver(self._wakeups_directory())
+        except OSError:
+            return None
+        return receiver
+
+    def _send_hints(self) -> None:
+        try:
+            names = os.listdir(self._wakeups_directory())
+        except OSError:
+            return
+        if names:
+            import_module("cafleet.db.wakeups").send_hints(self._wakeups_directory(), names)
 
 
-class Transaction:
-    """The context manager behind `read()` and `write()`."""
+class Reading:
+    """The context manager behind `Database.read`."""
 
-    def __init__(self, connection: sqlite3.Connection, begin: str) -> None:
-        self._connection = connection
-        self._begin = begin
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def __enter__(self) -> sqlite3.Connection:
-        self._connection.execute(self._begin)
-        return self._connection
+        return self._database._begin_read()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._connection.execute("COMMIT" if error is None else "ROLLBACK")
+        self._database._end_read(error)
+
+
+class Writing:
+    """The context manager behind `Database.write`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __enter__(self) -> sqlite3.Connection:
+        return self._database._begin_write()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._database._end_write(error)
+
+
+class _StandIn:
+    """A connection for one read where the file cannot be opened in place: its folder is read-only.
+
+    Without a log the file itself is read, without locks; `has_changed` then tells whether somebody else
+    wrote meanwhile. With a log, a private copy of both.
+    """
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._copy: PrivateCopy | None = None
+        self._signature: object = None
+        if connections.size_of(file + "-wal") or connections.size_of(file + "-journal"):
+            self._copy = diagnosis.private_copy(file)
+            self.connection = self._copy.connection
+        else:
+            self._signature = connections.signature(file)
+            self.connection = connections.connect(file, "mode=ro&immutable=1")
+
+    def has_changed(self) -> bool:
+        """Whether what was read may be a mixture of old and new."""
+        return self._copy is None and connections.signature(self._file) != self._signature
+
+    def close(self) -> None:
+        """Close the connection and remove the copy."""
+        if self._copy is None:
+            self.connection.close()
+        else:
+            self._copy.close()
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    """End the transaction without a change, where one is still open."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")

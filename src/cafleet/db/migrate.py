@@ -1,99 +1,242 @@
-"""Create a database file or bring it to the head version (SPEC 2.2, 2.3). Only `setup` comes here."""
+"""Create a database file or bring it to the head version (SPEC 2.1 to 2.4). Only `setup` comes here."""
 
+import fcntl
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
-from hashlib import sha256
+from enum import StrEnum
 from typing import NamedTuple
 
-from cafleet.clock import format_timestamp
-from cafleet.db.diagnosis import APPLICATION_ID, HEAD_VERSION
+from cafleet.config import DATABASE_FILE_NAME
+from cafleet.db import connections
+from cafleet.db.backup import write_copy
+from cafleet.db.database import Database
+from cafleet.db.diagnosis import DatabaseState, Diagnosis, diagnose, examine, refusal
+from cafleet.db.failures import database_error
+from cafleet.db.head_schema import HEAD_VERSION
+from cafleet.db.steps import apply_steps, first_difference_from
+from cafleet.errors import DatabaseError, DatabaseUnreadable, MonitorDuplicates, UpgradeFailed
 
-MIGRATIONS_DIRECTORY = os.path.join(os.path.dirname(__file__), "migrations")
+EARLIER_FILE_NAMES = ("cafleet_v6.db", "cafleet.db")
+"""Default names of the two earlier lines (SPEC 2.6)."""
 
-LEDGER = (
-    "CREATE TABLE refinery_schema_history"
-    "(version INT4 PRIMARY KEY, name VARCHAR(255), applied_on VARCHAR(255), checksum VARCHAR(255))"
-)
-
-
-class Migration(NamedTuple):
-    """One numbered step. Never edited after its release."""
-
-    version: int
-    name: str
-    sql: str
-
-    @property
-    def checksum(self) -> str:
-        """SHA-256 of the SQL text, hexadecimal."""
-        return sha256(self.sql.encode()).hexdigest()
-
-    def statements(self) -> list[str]:
-        """The step's statements, one by one, so that they can run inside one open transaction."""
-        found = []
-        pending = ""
-        for line in self.sql.splitlines(keepends=True):
-            pending += line
-            if line.rstrip().endswith(";") and sqlite3.complete_statement(pending):
-                found.append(pending.strip())
-                pending = ""
-        return found
+MONITOR_CARD_VERSION = 3
+"""From this version on members have cards, and so can be monitors."""
 
 
-def migrations(target_version: int = HEAD_VERSION) -> list[Migration]:
-    """Every step up to `target_version`, in order."""
-    found = []
-    for file_name in os.listdir(MIGRATIONS_DIRECTORY):
-        if file_name.startswith("V") and file_name.endswith(".sql"):
-            number, _, name = file_name[1 : -len(".sql")].partition("__")
-            with open(os.path.join(MIGRATIONS_DIRECTORY, file_name), encoding="utf-8") as file:
-                found.append(Migration(int(number), name, file.read()))
-    return [step for step in sorted(found) if step.version <= target_version]
+class SetupAction(StrEnum):
+    """What `setup_database` did with the file."""
 
-
-def apply(
-    connection: sqlite3.Connection, now: datetime, *, above: int = 0, target: int = HEAD_VERSION
-) -> None:
-    """Run the steps `above` < version <= `target` with their ledger rows and the file's identity.
-
-    The caller holds the transaction; nothing here commits.
-    """
-    if above == 0:
-        connection.execute(LEDGER)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    for step in migrations(target):
-        if step.version > above:
-            for statement in step.statements():
-                connection.execute(statement)
-            connection.execute(
-                "INSERT INTO refinery_schema_history (version, name, applied_on, checksum) VALUES (?, ?, ?, ?)",
-                (step.version, step.name, format_timestamp(now), step.checksum),
-            )
+    CREATED = "created"
+    UPGRADED = "upgraded"
+    UNCHANGED = "unchanged"
 
 
 class SetupResult(NamedTuple):
     """What `setup_database` did."""
 
-    created: bool
-    from_version: int | None
-    """The version before; None where the file was created."""
+    action: SetupAction
     version: int
-    journal_mode: str
+    """The file's format now: the head version."""
+    from_version: int | None
+    """The format before; None where the file was created."""
+    journal_mode: str | None
+    """SQLite's answer: `wal`, or what the file system allows; None where it could not be asked."""
     backup_path: str | None
+    """The copy of the file as it was before an upgrade."""
     notes: tuple[str, ...]
+    """For the user: one line each."""
 
 
 def setup_database(path: str, now: datetime) -> SetupResult:
-    """Create the file at `path`, or upgrade it."""
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    connection = sqlite3.connect(path, isolation_level=None)
+    """Create the file at `path` with its folders, or upgrade it, or find that nothing is to do.
+
+    Any number of processes may do this at once. Whatever fails or is killed, the file is as before, or
+    finished.
+
+    Raises:
+        DatabaseError: the file is not one to create or upgrade, or cannot be written.
+        MonitorDuplicates: two active monitors in one fleet.
+    """
+    file = connections.real_path(path)
     try:
-        mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
-        connection.execute("BEGIN EXCLUSIVE")
-        apply(connection, now)
-        connection.execute("COMMIT")
+        make_directories(os.path.dirname(file))
+        with _turn(os.path.dirname(file)):
+            found = diagnose(file)
+            if found.state in (DatabaseState.MISSING, DatabaseState.EMPTY):
+                result = _create(file, now)
+            elif found.state is DatabaseState.OUTDATED:
+                result = _upgrade(file, found, now)
+            elif found.state is DatabaseState.CURRENT:
+                result = SetupResult(
+                    SetupAction.UNCHANGED, HEAD_VERSION, HEAD_VERSION, _use_log(file), None, ()
+                )
+            else:
+                raise refusal(path, found) or AssertionError(found)
+    except OSError as error:
+        raise DatabaseUnreadable(path, error.strerror or str(error)) from error
+    except sqlite3.DatabaseError as error:
+        raise database_error(error, path) from error
+    return result._replace(notes=_notes(path, result))
+
+
+def make_directories(directory: str) -> None:
+    """`directory` and what is missing above it, each of mode 0700 whatever the umask. Raises OSError."""
+    if not directory or os.path.isdir(directory):
+        return
+    make_directories(os.path.dirname(directory))
+    try:
+        os.mkdir(directory, 0o700)
+    except FileExistsError:
+        return  # Another process made it at this moment.
+    os.chmod(directory, 0o700)
+
+
+@contextmanager
+def _turn(directory: str) -> Iterator[None]:
+    """One setup at a time per folder. The kernel ends the turn of a process that dies."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # A file system without locks: SQLite's own lock decides.
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
     finally:
-        connection.close()
-    return SetupResult(True, None, HEAD_VERSION, mode, None, ())
+        os.close(descriptor)
+
+
+def _create(file: str, now: datetime) -> SetupResult:
+    made = _make_file(file)
+    try:
+        connection = connections.open_live(file, "rw", timeout_seconds=5.0)
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+                apply_steps(connection, now)
+            connection.execute("COMMIT")
+        finally:
+            connections.close_live(connection)
+    except BaseException:
+        with suppress(OSError):
+            if made and os.path.getsize(file) == 0:
+                os.unlink(file)
+        raise
+    return SetupResult(SetupAction.CREATED, HEAD_VERSION, None, _use_log(file), None, ())
+
+
+def _make_file(file: str) -> bool:
+    """An empty file of mode 0600 whatever the umask; False where one exists, which keeps its mode."""
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return False
+    os.fchmod(descriptor, 0o600)
+    os.close(descriptor)
+    return True
+
+
+def _upgrade(file: str, found: Diagnosis, now: datetime) -> SetupResult:
+    version = found.version or 0
+    connection = connections.open_live(file, "rw", timeout_seconds=5.0)
+    backup_path = None
+    try:
+        # Writers wait from here on; the copy is of exactly the rows that are then migrated.
+        connection.execute("BEGIN IMMEDIATE")
+        if examine(connection) != found:
+            raise UpgradeFailed(file, version, "it was changed by another program at this moment; try again")
+        _refuse_duplicate_monitors(connection, version)
+        backup_path = _back_up(file, version)
+        _migrate(connection, file, version, now)
+    except BaseException:
+        if backup_path is not None:
+            os.unlink(backup_path)  # The file itself still is what the copy holds.
+        raise
+    finally:
+        connections.close_live(connection)
+    mode = _use_log(file)
+    return SetupResult(SetupAction.UPGRADED, HEAD_VERSION, version, mode, backup_path, ())
+
+
+def _migrate(connection: sqlite3.Connection, file: str, version: int, now: datetime) -> None:
+    try:
+        apply_steps(connection, now, above=version)
+        difference = first_difference_from(connection, HEAD_VERSION)
+        if difference is not None:
+            raise UpgradeFailed(file, version, difference)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
+            # Something of another program's is in the way, such as a column of the same name.
+            raise UpgradeFailed(file, version, str(error)) from error
+        raise
+    connection.execute("COMMIT")
+
+
+def _refuse_duplicate_monitors(connection: sqlite3.Connection, version: int) -> None:
+    if version < MONITOR_CARD_VERSION:
+        return
+    duplicates: dict[int, list[int]] = {}
+    rows = connection.execute(
+        "SELECT fleet_id, member_id FROM members WHERE status = 'active' AND json_valid(member_card_json)"
+        " AND json_extract(member_card_json, '$.cafleet.kind') = 'monitor' ORDER BY fleet_id, member_id"
+    )
+    for fleet_id, member_id in rows:
+        duplicates.setdefault(fleet_id, []).append(member_id)
+    duplicates = {fleet_id: members for fleet_id, members in duplicates.items() if len(members) > 1}
+    if duplicates:
+        raise MonitorDuplicates(duplicates)
+
+
+def _back_up(file: str, version: int) -> str:
+    """The path of a new copy; earlier copies, of an upgrade that was killed, are never overwritten."""
+    target = f"{file}.format{version}.bak"
+    number = 2
+    while os.path.lexists(target):
+        target = f"{file}.format{version}.{number}.bak"
+        number += 1
+    reader = connections.open_live(file, "ro", timeout_seconds=5.0)
+    try:
+        write_copy(reader, target)
+    finally:
+        connections.close_live(reader)
+    return target
+
+
+def _use_log(file: str) -> str | None:
+    """Switch to write-ahead logging where the file system has it; the journal mode that then holds."""
+    try:
+        connection = connections.open_live(file, "rw", timeout_seconds=5.0)
+        try:
+            return str(connection.execute("PRAGMA journal_mode=WAL").fetchone()[0])
+        finally:
+            connections.close_live(connection)
+    except sqlite3.DatabaseError:
+        return None  # Read-only or busy: the file is complete all the same.
+
+
+def _notes(path: str, result: SetupResult) -> tuple[str, ...]:
+    notes = []
+    if result.journal_mode not in ("wal", None):
+        notes.append(
+            f"this file system has no write-ahead logging (journal mode {result.journal_mode}):"
+            " readers and writers wait for each other"
+        )
+    if os.path.basename(path) == DATABASE_FILE_NAME and _is_unused(path):
+        for name in EARLIER_FILE_NAMES:
+            earlier = os.path.join(os.path.dirname(path), name)
+            with suppress(DatabaseError):
+                if diagnose(earlier).state is DatabaseState.LEGACY:
+                    notes.append(
+                        f"{earlier} is in an earlier format; 'cafleet import {earlier}' brings it over"
+                    )
+    return tuple(notes)
+
+
+def _is_unused(path: str) -> bool:
+    """Whether the file could still take an import: no fleet was ever created in it."""
+    database = Database(path)
+    try:
+        with database.read() as connection:
+            return connection.execute("SELECT 1 FROM fleets LIMIT 1").fetchone() is None
+    finally:
+        database.close()

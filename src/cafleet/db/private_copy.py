@@ -1,0 +1,53 @@
+"""A copy of a database file that may be opened, repaired and thrown away.
+
+For files that cannot be read in place without changing something beside them: a log without its shared
+memory, a journal of an interrupted writer, a folder that cannot be written.
+"""
+
+import os
+import shutil
+import tempfile
+
+from cafleet.db import connections
+
+COPY_ATTEMPTS = 20
+"""How often copying starts again because somebody wrote meanwhile."""
+
+
+class PrivateCopy:
+    """A connection to a copy of the file at `path` with its log and journal, until `close()`.
+
+    Recovery happens on the copy; the original is only read. Raises OSError where copying fails.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._directory = tempfile.mkdtemp(prefix="cafleet-")
+        try:
+            copied = os.path.join(self._directory, "copy.db")
+            _copy_settled(path, copied)
+            self.connection = connections.connect(copied, "mode=rw")
+        except BaseException:
+            self._remove()
+            raise
+
+    def close(self) -> None:
+        """Close the connection and remove the copy."""
+        self.connection.close()
+        self._remove()
+
+    def _remove(self) -> None:
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _copy_settled(path: str, target: str) -> None:
+    """Copy file, log and journal as they were at one moment."""
+    for _ in range(COPY_ATTEMPTS):
+        before = connections.signature(path)
+        for suffix in ("", "-wal", "-journal"):
+            if os.path.exists(path + suffix):
+                shutil.copyfile(path + suffix, target + suffix)
+            elif os.path.exists(target + suffix):
+                os.unlink(target + suffix)
+        if connections.signature(path) == before:
+            return
+    raise OSError(f"{path} keeps changing")
