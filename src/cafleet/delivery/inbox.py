@@ -46,8 +46,6 @@ def wait(runtime: Runtime, member_id: int, timeout_seconds: float | None) -> lis
             return inbox
         longest = _RETRY_SECONDS if waiter.locked_out else _LONGEST_SLEEP_SECONDS
         changed = runtime.database.wait_for_change(min(left, longest))
-        if changed:
-            runtime.database.guard()
         if changed or waiter.locked_out:
             waiter.drain(patience_seconds=0.0)
 
@@ -80,7 +78,6 @@ def listen(
                 return
         if stopped():
             return
-        runtime.database.guard()
 
 
 class _Waiter:

@@ -13,8 +13,7 @@ MAX_LINE_UNITS = 699
 
 NEWLINE = "⏎"
 ELLIPSIS = "…"
-SHORTEST_TAIL = 40
-"""Characters, blanks not counted, by which the end of a line is known."""
+SHORTEST_TAIL = 24
 TICK_ENDING = "Follow your monitor role."
 
 _SPECIAL = re.compile(
@@ -154,10 +153,13 @@ def is_line_of(line: OwnLine, message: Stored) -> bool:
     return shown.endswith(ELLIPSIS) and body.startswith(shown.removesuffix(ELLIPSIS))
 
 
-def is_tail_of(shown: str, line: str) -> bool:
-    """Whether `shown`, all that a scrolled composer shows, is the end of `line`, beyond coincidence."""
+def is_tail_of(shown: str, line: str, *, shortest: int = SHORTEST_TAIL) -> bool:
+    """Whether `shown`, all that a scrolled composer shows, is the end of `line`.
+
+    `shortest`: how many characters, blanks not counted, are beyond coincidence.
+    """
     content = comparable(shown)
-    return len(content) >= SHORTEST_TAIL and comparable(line).endswith(content)
+    return len(content) >= shortest and comparable(line).endswith(content)
 
 
 def _header(message: Stored) -> str:

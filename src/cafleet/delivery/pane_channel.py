@@ -9,7 +9,7 @@ from enum import Enum, auto
 from cafleet.agents import screen
 from cafleet.agents.base import Agent, Extent
 from cafleet.delivery.channel import Recognise, Told
-from cafleet.delivery.line import comparable, is_tail_of
+from cafleet.delivery.line import SHORTEST_TAIL, comparable, is_tail_of
 from cafleet.delivery.pane_state import PaneReading, PaneState, classify, why_not
 from cafleet.models import Notification, NotificationState
 from cafleet.multiplexer.base import Multiplexer, PaneAddress, PaneView
@@ -139,8 +139,9 @@ def _holds(reading: PaneReading, line: str) -> bool:
         return False
     if reading.extent is Extent.FOLDED or comparable(reading.composer) == comparable(line):
         return True
-    # In a small pane the end is all that can be seen.
-    return is_tail_of(reading.composer, line)
+    # In a small pane the end is all that can be seen, whether the agent's screen says so or not.
+    shortest = 1 if reading.extent is Extent.TAIL else SHORTEST_TAIL
+    return is_tail_of(reading.composer, line, shortest=shortest)
 
 
 def _is_visible(line: str, view: PaneView) -> bool:
