@@ -1,7 +1,7 @@
 """What a face builds once and passes down, so that nothing below reads globals."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from cafleet.clock import Now
 from cafleet.config import Config
@@ -11,11 +11,24 @@ if TYPE_CHECKING:  # Types only: the foundations import nothing from above.
     from cafleet.multiplexer.base import Multiplexer
 
 
-class Runtime(NamedTuple):
-    """The three things that a rule may need besides its arguments, and the clock."""
+class Runtime:
+    """The three things that a rule may need besides its arguments, and the clock.
 
-    config: Config
-    database: "Database"
-    multiplexer_for: "Callable[[str], Multiplexer]"
-    """Backend name (`placement.backend`) to multiplexer; raises MultiplexerError when unknown."""
-    now: Now
+    Not a named tuple: one whose types must stay quoted compiles them at start-up, for a whole millisecond.
+    """
+
+    __slots__ = ("config", "database", "multiplexer_for", "now")
+
+    def __init__(
+        self,
+        config: Config,
+        database: "Database",
+        multiplexer_for: "Callable[[str], Multiplexer]",
+        now: Now,
+    ) -> None:
+        """`multiplexer_for`: backend name (`placement.backend`) to multiplexer; raises MultiplexerError
+        when unknown."""
+        self.config = config
+        self.database = database
+        self.multiplexer_for = multiplexer_for
+        self.now = now

@@ -7,7 +7,6 @@ from cafleet.db import members
 from cafleet.errors import MultiplexerError, NotAMember
 from cafleet.models import Member, Placement
 from cafleet.multiplexer.base import PaneAddress
-from cafleet.multiplexer.own_pane import own_pane
 from cafleet.multiplexer.select import current_backend
 from cafleet.runtime import Runtime
 
@@ -41,22 +40,6 @@ def whoami(runtime: Runtime) -> Identity:
         if member is None:
             raise NotAMember
         return Identity(member, require_fleet(conn, member.fleet_id).director_member_id)
-
-
-def caller_mismatch(runtime: Runtime, member_id: int) -> int | None:
-    """The member that the calling pane belongs to, where that is another than `member_id`.
-
-    For a warning only: the environment is taken at its word, no multiplexer is asked. None where the
-    process runs in no member's pane, or `member_id` is (also) placed in it.
-    """
-    pane = own_pane(runtime.config.environ)
-    if pane is None:
-        return None
-    with runtime.database.read() as conn:
-        if members.lives_in_pane(conn, member_id, pane.server, pane.pane):
-            return None
-        member = members.by_pane(conn, pane.server, pane.pane)
-    return None if member is None else member.member_id
 
 
 def calling_pane(runtime: Runtime) -> CallingPane:

@@ -1,6 +1,6 @@
 """`message send` and `message broadcast`."""
 
-from cafleet.broker import identity, messages
+from cafleet.broker import caller, messages
 from cafleet.broker.messages import SendResult, Sent
 from cafleet.cli.arguments import Command, Values, integer, option
 from cafleet.cli.bodies import body, body_arguments
@@ -76,7 +76,7 @@ def broadcast(runtime: Runtime, values: Values, out: Output) -> int:
 
 def _warn_of_another_identity(runtime: Runtime, from_id: int, out: Output) -> None:
     """A sender's id is taken at its word; where the calling pane is known to be another's, say so (K3)."""
-    mismatch = identity.caller_mismatch(runtime, from_id)
+    mismatch = caller.caller_mismatch(runtime, from_id)
     if mismatch is not None:
         out.warn(f"this pane is member {mismatch}, but the message says it is from {from_id}.")
 

@@ -1,7 +1,6 @@
 """Fleets, members and placements as JSON records and as lines for people (SPEC 7.2)."""
 
-import json
-
+from cafleet.broker.members import skills
 from cafleet.cli.output import Output
 from cafleet.launch import Start, StartState
 from cafleet.models import Fleet, Member, Placement
@@ -34,16 +33,6 @@ def placement_record(placement: Placement | None) -> dict[str, object] | None:
     record = placement._asdict()
     del record["member_id"]
     return record
-
-
-def skills(member: Member) -> list[object]:
-    """The skills on the member's card; none where the card does not parse."""
-    try:
-        card = json.loads(member.card_json)
-    except ValueError:
-        return []
-    found = card.get("skills", []) if isinstance(card, dict) else []
-    return found if isinstance(found, list) else []
 
 
 def warn_of_start(member: Member, start: Start | None, out: Output) -> None:

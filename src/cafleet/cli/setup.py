@@ -5,7 +5,7 @@ from collections.abc import Callable
 from cafleet.cli.arguments import Command, Values, option
 from cafleet.cli.known_agents import AGENT
 from cafleet.cli.output import Output
-from cafleet.db.migrate import SetupResult, setup_database
+from cafleet.db.migrate import SetupAction, SetupResult, setup_database
 from cafleet.errors import CafleetError
 from cafleet.runtime import Runtime
 
@@ -36,9 +36,9 @@ def _database(runtime: Runtime, _values: Values) -> list[str]:
 
 
 def _what_happened(path: str, result: SetupResult) -> str:
-    if result.created:
+    if result.action is SetupAction.CREATED:
         return f"created {path} at format {result.version}."
-    if result.from_version == result.version:
+    if result.action is SetupAction.UNCHANGED:
         return f"{path} is at format {result.version}; nothing to do."
     backup = f"; a copy of what it was is {result.backup_path}" if result.backup_path else ""
     return f"{path} upgraded from format {result.from_version} to {result.version}{backup}."
