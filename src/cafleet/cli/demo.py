@@ -29,9 +29,9 @@ COMMANDS = {
         flag("--keep", "leave the fleet running and say how to look at it and how to end it"),
         examples=("cafleet demo", "cafleet demo --keep"),
         description=(
-            "Needs tmux and nothing else: no account, no model, no running multiplexer. In a temporary folder and "
-            "a private tmux server it starts two members that run a small stand-in for a coding agent, passes real "
-            "messages through the real broker and real panes, and removes everything again."
+            "Needs tmux and nothing else: no account, no model, no running multiplexer. In a temporary "
+            "folder and a private tmux server it starts two members that run a small stand-in for a coding "
+            "agent, passes real messages through the real broker and panes, and removes everything again."
         ),
         json=False,
     ),

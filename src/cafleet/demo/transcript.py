@@ -1,0 +1,66 @@
+"""How the demo is shown: steps, real commands with their real answers, and pictures of panes."""
+
+import shlex
+from collections.abc import Callable, Sequence
+
+from cafleet.agents.screen import columns
+
+BOLD, DIM, CYAN, YELLOW = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[33m"
+PICTURE_WIDTH = 84
+"""Columns of a pane's picture; longer rows are cut."""
+TAB_COLUMNS = 11
+
+Write = Callable[[str], None]
+"""Shows some lines at once."""
+Paint = Callable[[str, str], str]
+"""A text in a style, or as it is where colour is off."""
+
+
+class Transcript:
+    """Writes what happens while it happens."""
+
+    def __init__(self, write: Write, paint: Paint) -> None:
+        self._write, self._paint = write, paint
+        self._steps = 0
+
+    def title(self, text: str, explanation: str) -> None:
+        """The head of the whole."""
+        self._write(f"{self._paint(text, BOLD)}\n{explanation}")
+
+    def step(self, text: str) -> None:
+        """What happens next, in one sentence."""
+        self._steps += 1
+        self._write("\n" + self._paint(f"{self._steps}. {text}", BOLD))
+
+    def note(self, text: str) -> None:
+        """A remark on what was just seen."""
+        self._write("   " + text.replace("\n", "\n   "))
+
+    def command(self, words: Sequence[str]) -> None:
+        """A command line as one would type it."""
+        self._write("   " + self._paint("$ " + shlex.join(words), CYAN))
+
+    def answer(self, text: str) -> None:
+        """What a command said."""
+        for line in text.splitlines():
+            style = YELLOW if line.startswith("Warning:") else ""
+            shown = line.expandtabs(TAB_COLUMNS)
+            self._write("     " + (self._paint(shown, style) if style else shown))
+
+    def picture(self, name: str, rows: Sequence[str]) -> None:
+        """A pane as it looks at this moment, in a frame."""
+        width = min(PICTURE_WIDTH, max(len(name) + 4, *(columns(row) for row in rows)))
+        edge = self._paint("│", DIM)
+        self._write(self._paint(f"   ┌─ {name} " + "─" * (width - len(name) - 1) + "┐", DIM))
+        for row in rows:
+            self._write(f"   {edge} {_fitted(row, width)} {edge}")
+        self._write(self._paint("   └" + "─" * (width + 2) + "┘", DIM))
+
+
+def _fitted(row: str, width: int) -> str:
+    """`row` in exactly `width` columns."""
+    if columns(row) > width:
+        while columns(row) > width - 1:
+            row = row[:-1]
+        row += "…"
+    return row + " " * (width - columns(row))
