@@ -280,7 +280,7 @@ class DatabaseCorrupt(DatabaseDamaged):
 
 
 class DatabaseMismatch(DatabaseDamaged):
-    def __init__(self, path: str, version: int | None, difference: str) -> None:
+    def __init__(self, path: str, version: int, difference: str) -> None:
         self.path, self.version, self.difference = path, version, difference
         super().__init__(f"database {path} does not match format {version}: {difference}")
 

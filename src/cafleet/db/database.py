@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from cafleet.db import connections, diagnosis
-from cafleet.db.failures import NOT_IN_PLACE_CODES, database_error, primary_code
+from cafleet.db.failures import BUSY_CODES, NOT_IN_PLACE_CODES, database_error, primary_code
 from cafleet.errors import DatabaseBusy, DatabaseUnreadable
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 WAKEUPS_DIRECTORY = "wakeups"
 """The folder of the waiters' sockets, beside the file."""
+
+TURN_PAUSE_SECONDS = 0.0015
+"""Between two tries to become the one writer; half to one and a half times this."""
 
 CHECK_SECONDS = 0.25
 """How often a waiter looks at the file itself, in case hints are lost."""
@@ -65,7 +68,7 @@ class Database:
         identity = connections.identity(file)
         if identity != self._identity:
             self._close_connections()
-        found = diagnosis.diagnose(self.path)
+        found = diagnosis.diagnose(self.path, busy_timeout_seconds=self._busy_timeout_seconds)
         error = diagnosis.refusal(self.path, found)
         if error is not None:
             self.close()
@@ -124,6 +127,10 @@ class Database:
             else:
                 self._receiver.wait(pause)
 
+    def another(self) -> "Database":
+        """A further object on the same file, for another thread."""
+        return Database(self.path, busy_timeout_seconds=self._busy_timeout_seconds)
+
     def close(self) -> None:
         """Close the connections and the waiter's socket. The object may be used again."""
         self._close_connections()
@@ -140,7 +147,8 @@ class Database:
         try:
             if self._reader is None:
                 self._reader = self._open("ro")
-            self._begin(self._reader, "BEGIN")
+            self._reader.execute("BEGIN")
+            self._check_format(self._reader)
         except sqlite3.DatabaseError as error:
             if primary_code(error) not in NOT_IN_PLACE_CODES:
                 raise database_error(error, self.path) from error
@@ -157,7 +165,8 @@ class Database:
             raise database_error(error, self.path) from error
         self._stand_in = stand_in
         try:
-            self._begin(stand_in.connection, "BEGIN")
+            stand_in.connection.execute("BEGIN")
+            self._check_format(stand_in.connection)
         except BaseException as error:
             self._close_stand_in()
             if isinstance(error, sqlite3.DatabaseError):
@@ -184,7 +193,8 @@ class Database:
         try:
             if self._writer is None:
                 self._writer = self._open("rw")
-            self._begin(self._writer, "BEGIN IMMEDIATE")
+            self._take_turn(self._writer)
+            self._check_format(self._writer)
         except sqlite3.DatabaseError as error:
             raise database_error(error, self.path) from error
         self._writing = True
@@ -205,9 +215,29 @@ class Database:
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
             raise database_error(error, self.path) from error
 
-    def _begin(self, connection: sqlite3.Connection, statement: str) -> None:
-        """Start the transaction and prove that the schema is the one that was diagnosed."""
-        connection.execute(statement)
+    def _take_turn(self, connection: sqlite3.Connection) -> None:
+        """BEGIN IMMEDIATE, waiting for other writers as long as the busy timeout.
+
+        SQLite's own waiting sleeps longer and longer, so that among many writers those who came first
+        lose to newcomers; here all try equally often, and none is left behind.
+        """
+        deadline = time.monotonic() + self._busy_timeout_seconds
+        connection.execute("PRAGMA busy_timeout=0")
+        try:
+            while True:
+                try:
+                    connection.execute("BEGIN IMMEDIATE")
+                    return
+                except sqlite3.OperationalError as error:
+                    if primary_code(error) not in BUSY_CODES or time.monotonic() >= deadline:
+                        raise
+                # Uneven pauses: processes that started together do not stay in step.
+                time.sleep(TURN_PAUSE_SECONDS * (0.5 + time.monotonic_ns() % 1000 / 1000))
+        finally:
+            connection.execute(f"PRAGMA busy_timeout={round(self._busy_timeout_seconds * 1000)}")
+
+    def _check_format(self, connection: sqlite3.Connection) -> None:
+        """Prove inside the transaction just begun that the schema still is the one that was diagnosed."""
         try:
             # The counter is read under the transaction's own lock: whatever changes it now comes later.
             if connection.execute("PRAGMA schema_version").fetchone()[0] != self._schema_cookie:

@@ -61,7 +61,7 @@ class Diagnosis(NamedTuple):
     """SQLite's counter of schema changes, for a current file: unchanged means still current."""
 
 
-def diagnose(path: str) -> Diagnosis:
+def diagnose(path: str, *, busy_timeout_seconds: float = 5.0) -> Diagnosis:
     """The state of the file at `path`. Neither it nor anything beside it is changed or created.
 
     Raises:
@@ -71,7 +71,7 @@ def diagnose(path: str) -> Diagnosis:
     for _ in range(SETTLE_ATTEMPTS):
         before = connections.signature(real)
         with connections.opening:
-            diagnosis = _look(real)
+            diagnosis = _look(real, busy_timeout_seconds)
         # A file that was written meanwhile may have been seen half old, half new. The good news needs no
         # second look: every transaction compares the schema cookie under SQLite's own locks.
         if diagnosis.state is DatabaseState.CURRENT or connections.signature(real) == before:
@@ -92,7 +92,8 @@ def refusal(path: str, diagnosis: Diagnosis) -> DatabaseError | None:
         case DatabaseState.NEWER:
             return DatabaseNewer(version, HEAD_VERSION)
         case DatabaseState.DAMAGED:
-            return DatabaseMismatch(path, diagnosis.version, diagnosis.detail or "unknown difference")
+            # Where the damage hides the version, it is the head version that the file does not match.
+            return DatabaseMismatch(path, version or HEAD_VERSION, diagnosis.detail or "unknown difference")
         case DatabaseState.LEGACY:
             return DatabaseLegacy(path)
         case DatabaseState.FOREIGN:
@@ -132,7 +133,7 @@ def private_copy(path: str) -> "PrivateCopy":
     return copy
 
 
-def _look(path: str) -> Diagnosis:
+def _look(path: str, timeout_seconds: float) -> Diagnosis:
     try:
         facts = os.stat(path)
     except FileNotFoundError:
@@ -143,16 +144,17 @@ def _look(path: str) -> Diagnosis:
         kind = "it is a directory" if stat.S_ISDIR(facts.st_mode) else "it is not a regular file"
         return Diagnosis(DatabaseState.UNREADABLE, detail=kind)
     if connections.is_live(path):
-        return _look_through(path, "mode=ro")
+        return _look_through(path, "mode=ro", timeout_seconds)
     log, journal = connections.size_of(path + "-wal"), connections.size_of(path + "-journal")
     if not log and not journal:
         if facts.st_size == 0:
             return Diagnosis(DatabaseState.EMPTY)
         # Nobody has unsaved changes: reading without locks creates no files beside it.
-        return _look_through(path, "mode=ro&immutable=1")
+        return _look_through(path, "mode=ro&immutable=1", timeout_seconds)
     if log and not journal and os.path.exists(path + "-shm"):
         try:
-            return _examine_closing(connections.connect(path, "mode=ro&readonly_shm=1"))
+            parameters = "mode=ro&readonly_shm=1"
+            return _examine_closing(connections.connect(path, parameters, timeout_seconds=timeout_seconds))
         except sqlite3.DatabaseError as error:
             if primary_code(error) in BUSY_CODES:
                 raise DatabaseBusy from error
@@ -172,9 +174,9 @@ def _look_at_copy(path: str) -> Diagnosis:
         copy.close()
 
 
-def _look_through(path: str, parameters: str) -> Diagnosis:
+def _look_through(path: str, parameters: str, timeout_seconds: float) -> Diagnosis:
     try:
-        return _examine_closing(connections.connect(path, parameters))
+        return _examine_closing(connections.connect(path, parameters, timeout_seconds=timeout_seconds))
     except sqlite3.DatabaseError as error:
         return _state_of_error(path, error)
 
@@ -214,10 +216,23 @@ def _state_of_error(path: str, error: sqlite3.DatabaseError) -> Diagnosis:
     code = primary_code(error)
     if code in BUSY_CODES:
         raise DatabaseBusy from error
+    if code == sqlite3.SQLITE_CORRUPT and _claims_to_be_ours(path):
+        return Diagnosis(DatabaseState.DAMAGED, detail=str(error))
     if code in CORRUPT_CODES:
         return Diagnosis(DatabaseState.FOREIGN)
     reason = str(error) if os.access(path, os.R_OK) else "permission denied"
     return Diagnosis(DatabaseState.UNREADABLE, detail=reason)
+
+
+def _claims_to_be_ours(path: str) -> bool:
+    """Whether the header carries our identity, for a file that is too broken for SQLite to say so."""
+    if connections.is_live(path):
+        return True  # It was current when it was opened, and must not be opened past SQLite now.
+    try:
+        with open(path, "rb") as file:
+            return file.read(72)[68:] == APPLICATION_ID.to_bytes(4, "big")
+    except OSError:
+        return False
 
 
 def _unreadable(error: OSError) -> Diagnosis:

@@ -10,7 +10,7 @@ import tempfile
 
 from cafleet.db import connections
 
-COPY_ATTEMPTS = 20
+COPY_ATTEMPTS = 5
 """How often copying starts again because somebody wrote meanwhile."""
 
 

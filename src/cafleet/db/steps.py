@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -16,6 +16,9 @@ LEDGER = (
     "CREATE TABLE refinery_schema_history"
     "(version INT4 PRIMARY KEY, name VARCHAR(255), applied_on VARCHAR(255), checksum VARCHAR(255))"
 )
+
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+"""For a ledger that only serves as a model."""
 
 
 class Step(NamedTuple):
@@ -76,7 +79,7 @@ def first_difference_from(connection: sqlite3.Connection, version: int) -> str |
     """What `connection`'s file lacks first of format `version`, in words; None where it is complete."""
     model = sqlite3.connect(":memory:", isolation_level=None)
     try:
-        apply_steps(model, datetime.min, target=version)
+        apply_steps(model, _ANY_TIME, target=version)
         required = shape_of(model)
     finally:
         model.close()
