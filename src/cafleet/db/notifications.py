@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 from cafleet.db.records import decode
 from cafleet.models import MemberStatus, MessageState, MessageType, Placement
 
-# The predicate of idx_messages_unnotified, word for word, so that it is used, and in its order.
+# The index's own predicate, word for word, and its order. There is no condition on the type: only
+# unicast rows are ever `input_required`.
 _OLDEST = """
-    SELECT x.message_id FROM messages x
+    SELECT x.message_id FROM messages x INDEXED BY idx_messages_unnotified
     WHERE x.owner_member_id = m.member_id AND x.status_state = 'input_required' AND x.notified_at IS NULL
-        AND x.type = 'unicast' AND x.from_member_id <> x.owner_member_id
+        AND x.from_member_id <> x.owner_member_id
         AND x.message_id NOT IN (SELECT value FROM json_each(:messages))
     ORDER BY x.created_at, x.message_id LIMIT 1
 """
@@ -105,9 +106,9 @@ def stamp(conn: Connection, message_id: int, at: str) -> bool:
 def unstamped(conn: Connection, member_id: int, limit: int) -> list[int]:
     """Ids of the member's oldest deliveries without a stamp, ACKed ones left out."""
     statement = """
-        SELECT x.message_id FROM messages x
+        SELECT x.message_id FROM messages x INDEXED BY idx_messages_unnotified
         WHERE x.owner_member_id = ? AND x.status_state = 'input_required' AND x.notified_at IS NULL
-            AND x.type = 'unicast' AND x.from_member_id <> x.owner_member_id
+            AND x.from_member_id <> x.owner_member_id
         ORDER BY x.created_at, x.message_id LIMIT ?
     """
     return [row[0] for row in conn.execute(statement, (member_id, limit))]
@@ -117,8 +118,9 @@ def pending_count(conn: Connection, fleet_id: int) -> dict[int, int]:
     """How many notifications are pending, by recipient; members with none are left out."""
     statement = f"""
         SELECT m.member_id, count(*) FROM (SELECT m.member_id {_TOLD} AND m.fleet_id = ?) m
-        JOIN messages x ON x.owner_member_id = m.member_id AND x.status_state = 'input_required'
-            AND x.notified_at IS NULL AND x.type = 'unicast' AND x.from_member_id <> x.owner_member_id
+        JOIN messages x INDEXED BY idx_messages_unnotified ON x.owner_member_id = m.member_id
+            AND x.status_state = 'input_required' AND x.notified_at IS NULL
+            AND x.from_member_id <> x.owner_member_id
         GROUP BY m.member_id
     """  # noqa: S608  # constants only
     return dict(conn.execute(statement, (fleet_id,)).fetchall())
@@ -143,9 +145,8 @@ def arrived_after(conn: Connection, member_id: int, message_id: int) -> list[int
     Ids are given inside the write transaction, one at a time: what is committed later has a
     greater id, so a reader that remembers the last one misses nothing and repeats nothing.
     """
-    # No condition on the type: only unicast rows are ever `input_required`, and the index has no type.
     statement = """
-        SELECT message_id FROM messages
+        SELECT message_id FROM messages INDEXED BY idx_messages_inbox
         WHERE owner_member_id = ? AND status_state = 'input_required' AND message_id > ?
         ORDER BY message_id
     """
