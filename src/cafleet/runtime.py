@@ -32,3 +32,7 @@ class Runtime:
         self.database = database
         self.multiplexer_for = multiplexer_for
         self.now = now
+
+    def for_another_thread(self) -> "Runtime":
+        """The same with a database object of its own, which belongs to one thread; its user closes that."""
+        return Runtime(self.config, self.database.another(), self.multiplexer_for, self.now)

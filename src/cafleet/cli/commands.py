@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "message ack": ("inbox", ASSETS, "acknowledge messages"),
     "message show": ("inbox", ASSETS, "show one message"),
     "demo": ("demo", NO_GUARD, "watch a small fleet work, in a terminal of its own"),
+    "server": ("server", FORMAT, "show fleets in a web page and serve its API"),
     "whoami": ("whoami", FORMAT, "say which member the calling pane is"),
 }
 """Full name to: module in this package, guard, summary (a clause without a full stop).

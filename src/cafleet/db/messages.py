@@ -230,5 +230,9 @@ def _message(row: tuple[Any, ...]) -> Message:
     )
 
 
+message_of_row = _message
+"""For `feed.py`, which reads the same columns in the same order."""
+
+
 def _limit(limit: int | None) -> int:
     return -1 if limit is None else limit  # SQLite: a negative limit is none

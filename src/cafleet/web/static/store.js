@@ -1,0 +1,174 @@
+// What the page knows of one fleet, and who wants to hear of changes.
+//
+// Everything that arrives, from a listing or from the stream, is a whole record that replaces the one
+// with the same id. So it does not matter whether something comes twice or by both ways.
+
+import { getMembers, getMonitor, getTimeline } from "./api.js";
+import { Stream } from "./stream.js";
+
+/** Messages kept in the page; older ones are dropped and said to be. */
+export const KEPT_MESSAGES = 1500;
+
+export class Store {
+  constructor(fleet) {
+    this.fleet = fleet;
+    this.members = new Map();
+    this.messages = new Map();
+    this.monitor = null;
+    this.dropped = false;
+    /** `loading`, `ready`, `failed` (nothing was ever loaded) or `gone`. */
+    this.phase = "loading";
+    this.error = "";
+    this.connection = "connecting";
+    this.listeners = new Set();
+    this.changed = { messages: new Set(), members: new Set() };
+    this.frame = 0;
+    this.loading = false;
+    this.again = false;
+    this.stale = false;
+    this.everything = false;
+    this.waiting = [];
+    this.stream = null;
+  }
+
+  /** Load everything and follow the fleet. */
+  start() {
+    this.phase = "loading";
+    this.stream?.close();
+    this.stream = new Stream(this.fleet, {
+      onEvent: (name, data) => this.event(name, data),
+      onState: (state) => this.streamState(state),
+    });
+    this.load();
+    this.notify();
+  }
+
+  stop() {
+    this.stream?.close();
+    this.stream = null;
+    cancelAnimationFrame(this.frame);
+    this.listeners.clear();
+  }
+
+  subscribe(listener) {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  get director() {
+    for (const member of this.members.values()) if (member.kind === "director") return member;
+    return null;
+  }
+
+  activeMembers() {
+    return [...this.members.values()].filter((member) => member.status === "active");
+  }
+
+  name(id, fallback = null) {
+    return this.members.get(id)?.name ?? fallback ?? `member ${id}`;
+  }
+
+  /** Listings are read after the stream has begun; what it brings meanwhile is applied afterwards. */
+  async load() {
+    if (this.loading) {
+      this.again = true;
+      return;
+    }
+    this.loading = true;
+    this.again = false;
+    try {
+      const [members, timeline, monitor] = await Promise.all([
+        getMembers(this.fleet), getTimeline(this.fleet), getMonitor(this.fleet),
+      ]);
+      this.members = new Map(members.map((member) => [member.member_id, member]));
+      // After a gap that could not be replayed, rows that the page holds may be out of date.
+      this.messages = new Map();
+      this.everything = true;
+      for (const message of timeline) this.putMessage(message);
+      this.monitor = monitor;
+      this.phase = "ready";
+      this.error = "";
+      this.stale = false;
+    } catch (error) {
+      if (this.phase !== "ready") {
+        this.phase = error.status === 404 || error.status === 409 ? "gone" : "failed";
+        if (this.phase === "gone") this.stream?.close();
+      }
+      this.error = error.message;
+      // What is shown may have gaps: the next connection loads it again.
+      this.stale = this.phase === "ready";
+      this.again = false;
+    } finally {
+      this.loading = false;
+      const waiting = this.waiting;
+      this.waiting = [];
+      for (const [name, data] of waiting) this.event(name, data);
+      this.notify();
+    }
+    if (this.again) this.load();
+  }
+
+  event(name, data) {
+    if (name === "reset") {
+      this.waiting = [];
+      this.load();
+      return;
+    }
+    if (name === "gone") {
+      this.phase = "gone";
+      this.error = data.detail;
+      this.notify();
+      return;
+    }
+    if (this.loading) {
+      this.waiting.push([name, data]);
+      return;
+    }
+    if (name === "message" || name === "ack") this.putMessage(data);
+    else if (name === "member") {
+      this.members.set(data.member_id, data);
+      this.changed.members.add(data.member_id);
+    } else if (name === "monitor") this.monitor = data;
+    else if (name === "hello" && (this.phase === "failed" || this.stale)) this.load();
+    this.notify();
+  }
+
+  putMessage(message) {
+    const known = this.messages.get(message.message_id);
+    // An ACK is final: an older record of the same message must not undo it.
+    if (known?.status === "completed" && message.status !== "completed") return;
+    this.messages.set(message.message_id, message);
+    this.changed.messages.add(message.message_id);
+    if (this.messages.size > KEPT_MESSAGES * 1.2) this.forgetOldest();
+  }
+
+  forgetOldest() {
+    const ids = [...this.messages.keys()].sort((a, b) => a - b);
+    for (const id of ids.slice(0, ids.length - KEPT_MESSAGES)) {
+      this.messages.delete(id);
+      this.changed.messages.add(id);
+    }
+    this.dropped = true;
+  }
+
+  streamState(state) {
+    this.connection = state;
+    this.notify();
+  }
+
+  /** Tell the listeners, once per frame however much arrives. */
+  notify() {
+    if (this.frame) return;
+    const run = () => {
+      clearTimeout(timer);
+      cancelAnimationFrame(this.frame);
+      this.frame = 0;
+      const changes = { ...this.changed, everything: this.everything };
+      this.everything = false;
+      this.changed = { messages: new Set(), members: new Set() };
+      for (const listener of [...this.listeners]) listener(changes);
+    };
+    this.frame = requestAnimationFrame(run);
+    const timer = setTimeout(run, 250); // A hidden page gets no frames.
+  }
+}

@@ -1,0 +1,85 @@
+// Pieces that several views share.
+
+import { h, icon } from "../dom.js";
+import { fullTime, shortTime, timeOfDay } from "../time.js";
+
+const CLIP_CHARACTERS = 1400;
+const CLIP_LINES = 14;
+
+/** A coloured square with the first letter of a name; decorative. */
+export function avatar(id, name) {
+  const letter = [...(name ?? "").replace(/[^\p{L}\p{N}]/gu, "")][0] ?? "#";
+  return h("span", { class: "avatar", "aria-hidden": "true", vars: { "--hue": String((id * 137) % 360) } }, letter.toUpperCase());
+}
+
+/** The text of a message, as text; a long one is cut until someone asks for the rest. */
+export function bodyText(text) {
+  const clipped = clip(text);
+  const box = h("div", { class: "text", dir: "auto" }, clipped);
+  if (clipped.length === text.length) return box;
+  const more = h("button", { type: "button", class: "link-button", "aria-expanded": "false" });
+  const draw = (open) => {
+    box.textContent = open ? text : clipped;
+    more.textContent = open ? "Show less" : `Show all (${size(text.length)})`;
+    more.setAttribute("aria-expanded", String(open));
+  };
+  more.addEventListener("click", () => draw(more.getAttribute("aria-expanded") === "false"));
+  draw(false);
+  return h("div", { class: "clipped" }, box, more);
+}
+
+function clip(text) {
+  let end = Math.min(text.length, CLIP_CHARACTERS);
+  let at = -1;
+  for (let line = 0; line < CLIP_LINES; line += 1) {
+    at = text.indexOf("\n", at + 1);
+    if (at === -1 || at >= end) break;
+    if (line === CLIP_LINES - 1) end = at;
+  }
+  if (end >= text.length) return text;
+  // Not between the halves of a surrogate pair.
+  const last = text.charCodeAt(end - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? end - 1 : end);
+}
+
+const size = (length) => (length < 10_000 ? `${length} characters` : `${Math.round(length / 1000)} k characters`);
+
+export function timeElement(stamp, { brief = false } = {}) {
+  return h("time", { datetime: stamp, title: fullTime(stamp) }, brief ? timeOfDay(stamp) : shortTime(stamp));
+}
+
+/** Whether a delivery was ACKed: a mark with words, since colour alone says nothing to some. */
+export function ackMark(message) {
+  if (message.status === "completed") {
+    const title = `Acknowledged ${fullTime(message.status_timestamp)}`;
+    return h("span", { class: "mark seen", title }, icon("checks"), h("span", {}, `seen ${shortTime(message.status_timestamp)}`));
+  }
+  return h("span", { class: "mark unseen", title: "Not acknowledged yet" }, icon("clock"), h("span", {}, "not seen yet"));
+}
+
+export function errorCard(title, detail, retry) {
+  return h("div", { class: "card error-card", role: "alert" },
+    h("h2", {}, title), h("p", {}, detail),
+    retry && h("button", { type: "button", class: "button", on: { click: retry } }, "Try again"));
+}
+
+/** How a member stands, for people: a word for the style, and the sentence. */
+export function presence(member, idleSeconds, durationText) {
+  if (member.status !== "active") return { state: "left", text: "left the fleet" };
+  if (member.unread > 0) return { state: "waiting", text: `${member.unread} unread` };
+  if (idleSeconds === null) return { state: "quiet", text: "no activity yet" };
+  if (idleSeconds < 120) return { state: "active", text: "active now" };
+  return { state: "idle", text: `idle ${durationText}` };
+}
+
+/** Whole seconds since the member last did something, from the newest of its three times. */
+export function newestActivity(member) {
+  const stamps = [member.last_sent, member.last_recv, member.last_ack].filter((stamp) => stamp !== null);
+  return stamps.length ? stamps.reduce((a, b) => (a > b ? a : b)) : null;
+}
+
+export function paneText(member) {
+  const placement = member.placement;
+  if (placement === null) return "no pane";
+  return placement.mux_pane_id === null ? "pane pending" : placement.mux_pane_id;
+}
