@@ -159,6 +159,10 @@ def _run(command: Command, guard: str, values: Values, out: Output) -> int:
         runtime = Runtime(settings, database, multiplexer_for, utc_now)
         if guard != commands.NO_GUARD:
             database.guard()
+        if guard == commands.ASSETS:
+            from cafleet.assets.guard import require_current_assets
+
+            require_current_assets(runtime)
         if not gc.isenabled():
             gc.freeze()
             gc.enable()

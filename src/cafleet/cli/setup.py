@@ -1,36 +1,61 @@
 """`setup`: the database and the assets, two independent halves that are both attempted (SPEC 8)."""
 
 from collections.abc import Callable
+from functools import partial
 
+from cafleet.assets.install import choose, install
 from cafleet.cli.arguments import Command, Values, option
 from cafleet.cli.known_agents import AGENT
 from cafleet.cli.output import Output
 from cafleet.db.migrate import SetupAction, SetupResult, setup_database
-from cafleet.errors import CafleetError
+from cafleet.errors import CafleetError, UsageError
 from cafleet.runtime import Runtime
 
-Half = Callable[[Runtime, Values], list[str]]
+Step = Callable[[], list[str]]
 """Does its part and returns what it did, a clause per line. Raises CafleetError."""
 
 
 def setup(runtime: Runtime, values: Values, out: Output) -> int:
-    """Attempt both halves; the exit code is 1 if either failed."""
-    done = [_attempt(name, half, runtime, values, out) for name, half in HALVES]
+    """Attempt both halves, and the assets of each agent; the exit code is 1 if anything failed."""
+    names = values.texts("coding_agent")
+    steps: list[tuple[str, Step]] = [("database", partial(_database, runtime)), *_asset_steps(runtime, names)]
+    done = [_attempt(name, step, out) for name, step in steps]
     return 0 if all(done) else 1
 
 
-def _attempt(name: str, half: Half, runtime: Runtime, values: Values, out: Output) -> bool:
+def _asset_steps(runtime: Runtime, names: list[str]) -> list[tuple[str, Step]]:
+    """Raises UsageError, before anything is done, for an agent that cannot be installed for."""
     try:
-        for line in half(runtime, values):
+        chosen = choose(runtime, names)
+    except UsageError:
+        raise
+    except CafleetError as error:  # A mistake in config.toml is no reason to have no database.
+        return [("assets", partial(_fail, error))]
+    return [("assets", partial(_assets, runtime, name)) for name in chosen]
+
+
+def _attempt(name: str, step: Step, out: Output) -> bool:
+    try:
+        for line in step():
             out.write(f"{name}: {line}")
     except CafleetError as error:
         out.write(f"{name}: failed")
-        out.error(str(error))
+        out.error(str(error), *getattr(error, "__notes__", ()))
         return False
     return True
 
 
-def _database(runtime: Runtime, _values: Values) -> list[str]:
+def _fail(error: CafleetError) -> list[str]:
+    raise error
+
+
+def _assets(runtime: Runtime, name: str) -> list[str]:
+    done = install(runtime, name)
+    lines = [f"{name} skill installed in {done.skill_path}."]
+    return lines if done.preset_path is None else [*lines, f"{name} preset installed as {done.preset_path}."]
+
+
+def _database(runtime: Runtime) -> list[str]:
     path = runtime.database.path
     return [_what_happened(path, result := setup_database(path, runtime.now())), *result.notes]
 
@@ -43,8 +68,6 @@ def _what_happened(path: str, result: SetupResult) -> str:
     backup = f"; a copy of what it was is {result.backup_path}" if result.backup_path else ""
     return f"{path} upgraded from format {result.from_version} to {result.version}{backup}."
 
-
-HALVES: list[tuple[str, Half]] = [("database", _database)]
 
 COMMANDS = {
     "setup": Command(

@@ -1,0 +1,72 @@
+"""Every command is documented, and its documentation is what the program does (STYLE: executed rules)."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scripts.generate_command_reference import PAGE, load, reference
+from tests.support.program import Program
+
+from cafleet.cli import commands
+from cafleet.cli.arguments import help_page, parse
+
+NAMES = sorted(commands.COMMANDS)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+def test_the_reference_page_is_what_the_generator_writes() -> None:
+    assert PAGE.read_text(encoding="utf-8") == reference(), "run scripts/generate_command_reference.py"
+
+
+def test_the_generator_runs_as_a_script(tmp_path: Path) -> None:
+    script = Path("scripts/generate_command_reference.py")
+    copy = tmp_path / "scripts" / script.name
+    copy.parent.mkdir()
+    (tmp_path / "docs").mkdir()
+    copy.write_bytes((PAGE.parent.parent / script).read_bytes())
+    subprocess.run([sys.executable, str(copy)], check=True, capture_output=True)
+    assert (tmp_path / "docs" / "commands.md").read_text(encoding="utf-8") == reference()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_has_help_with_working_examples(name: str) -> None:
+    _, guard, summary = commands.COMMANDS[name]
+    command = load(name)
+    assert guard in (commands.NO_GUARD, commands.FORMAT, commands.ASSETS)
+    assert summary
+    assert not summary.endswith(".")
+    assert command.examples, "an example is the shortest explanation"
+    page = help_page(name, summary, command)
+    for argument in command.arguments:
+        assert argument.help
+        assert argument.label in page
+    for example in command.examples:
+        words = shlex.split(example)
+        assert words[: 1 + len(name.split())] == ["cafleet", *name.split()]
+        rest = [word for word in words[1 + len(name.split()) :] if word != "--json" or not command.json]
+        parse(name, command, rest)
+        # An agent's permission rules refuse these, so nobody shall learn them here.
+        assert not set(example.replace("'", "")) & set("|><;&$`")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_needs_no_database_and_makes_none(name: str, program: Program) -> None:
+    result = program.run(*name.split(), "--help")
+    assert (result.code, result.stderr) == (0, "")
+    assert result.stdout.startswith(f"Usage: cafleet {name}")
+    assert "Examples:" in result.stdout
+    assert not program.database_path.exists()
+
+
+def test_the_main_help_lists_every_command(program: Program) -> None:
+    result = program.run("--help")
+    assert result.code == 0
+    for name, (_, _, summary) in commands.COMMANDS.items():
+        assert f"  {name} " in result.stdout
+        assert summary.split()[0] in result.stdout
