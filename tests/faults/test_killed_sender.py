@@ -1,0 +1,70 @@
+"""SIGKILL of a sender at any point (SPEC 14): what it reported is stored, and no line is lost."""
+
+import random
+import re
+import signal
+import time
+
+import pytest
+from tests.faults.conftest import Team, expected_lines
+from tests.support.waiting import wait_until
+
+KILLS = 210
+DRAIN_EVERY = 30
+
+
+def run_and_kill(team: Team, text: str, after_seconds: float) -> tuple[str, bool]:
+    """Start a send, kill it after a while; what it had printed by then, and whether the kill was in time."""
+    sender = team.program.start(*team.send_words(text))
+    time.sleep(after_seconds)
+    sender.send_signal(signal.SIGKILL)
+    printed, _ = sender.communicate()
+    return printed.decode(), sender.returncode == -signal.SIGKILL
+
+
+def typical_seconds(team: Team) -> float:
+    """How long an undisturbed send takes here, now."""
+    started = time.monotonic()
+    for number in range(3):
+        team.cafleet(*team.send_words(f"undisturbed {number}"))
+    return (time.monotonic() - started) / 3
+
+
+@pytest.mark.timeout(300)
+def test_a_killed_sender_loses_nothing_that_it_reported(team: Team) -> None:
+    seed = random.randrange(2**32)
+    chance = random.Random(seed)
+    longest = typical_seconds(team) * 1.1
+    killed, reported = 0, []
+    for number in range(KILLS):
+        printed, in_time = run_and_kill(team, f"message {number}", chance.uniform(0, longest))
+        killed += in_time
+        if "Message sent." in printed:
+            reported += re.findall(r"^\[(\d+) ", printed, re.MULTILINE)
+        if number % DRAIN_EVERY == DRAIN_EVERY - 1:
+            team.drain()
+    team.drain()
+
+    assert killed > KILLS / 2, f"seed {seed}: too few senders were still running when they were killed"
+    team.check_file()
+    stored = {str(row[0]) for row in team.query("SELECT message_id FROM messages")}
+    assert set(reported) <= stored, f"seed {seed}"
+    wanted = expected_lines(team)
+    typed = team.lines()
+    assert set(typed) == set(wanted), f"seed {seed}: a line was lost, mangled or joined with another"
+    # Only a kill between typing and stamping doubles a line.
+    assert len(typed) - len(wanted) <= killed, f"seed {seed}"
+    assert max(typed.count(line) for line in wanted) <= 3, f"seed {seed}"
+
+
+def test_a_sender_killed_while_it_types_leaves_the_rest_to_the_next(team: Team) -> None:
+    """The line that it pasted stands in the composer; the next one finishes it before its own."""
+    (member_pane,) = set(team.server.panes()) - {team.program.environ["TMUX_PANE"]}
+    sender = team.program.start(*team.send_words("first"))
+    wait_until(lambda: "first" in team.server.screen(member_pane) or sender.poll() is not None)
+    sender.send_signal(signal.SIGKILL)
+    sender.communicate()
+    team.cafleet(*team.send_words("second"))
+    team.drain()
+    assert set(team.lines()) == set(expected_lines(team))
+    assert team.lines()[-1].endswith("] second")
