@@ -131,9 +131,7 @@ def test_a_timestamp_from_another_program_cannot_break_the_line() -> None:
     "body", ["\x1b]" * 300_000, "\x9d" + "a" * 900_000, "\x1b[" * 300_000, "\n" * 900_000]
 )
 def test_a_hostile_megabyte_is_a_line_like_any_other(body: str) -> None:
-    assert is_one_line(
-        render_line(message(body), 200)
-    )  # Would run into the test's time limit, were it quadratic.
+    assert is_one_line(render_line(message(body), 200))  # Quadratic: runs into the time limit.
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=400), st.integers(0, 400))

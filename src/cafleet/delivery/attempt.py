@@ -132,8 +132,8 @@ def _type_locked(runtime: Runtime, delivery: Delivery, placement: Placement) -> 
     channel = _channel(runtime, placement)
     line = render_line(delivery, runtime.config.max_text_len, units=channel.line_limit)
 
-    def recognise(content: str, tail: bool) -> OwnLine | None:
-        return _recognise(runtime, placement.member_id, content, tail)
+    def recognise(content: str) -> OwnLine | None:
+        return _recognise(runtime, placement, content)
 
     for _ in range(_MOST_LEFT_OVERS):
         told = channel.tell(line, recognise)
@@ -158,20 +158,22 @@ def _record(runtime: Runtime, message_id: int) -> None:
         raise _NotRecorded(error) from error
 
 
-def _recognise(runtime: Runtime, member_id: int, content: str, tail: bool) -> OwnLine | None:
-    """Which of our own lines to this member `content` is, and nothing but that."""
+def _recognise(runtime: Runtime, placement: Placement, content: str) -> OwnLine | None:
+    """Which of our own lines to this pane `content` is, and nothing but that."""
     line = own_line(content)
     if line is None:
-        return _recognise_end(runtime, member_id, content) if tail else None
+        return _recognise_end(runtime, placement.member_id, content)
     if line.message_id is None:
         return line
     with runtime.database.read() as connection:
         delivery = notifications.delivery(connection, line.message_id)
-    ours = delivery is not None and delivery.member_id == member_id and is_line_of(line, delivery)
-    return line if ours else None
+    if delivery is None or delivery.placement is None or not is_line_of(line, delivery):
+        return None
+    return line if _same_pane(delivery.placement, placement) else None
 
 
 def _recognise_end(runtime: Runtime, member_id: int, content: str) -> OwnLine | None:
+    """In a small pane a long line has scrolled: its end is all that shows."""
     with runtime.database.read() as connection:
         for message_id in notifications.unstamped(connection, member_id, _MOST_CANDIDATES):
             delivery = notifications.delivery(connection, message_id)
@@ -201,8 +203,8 @@ def _tell_plain(runtime: Runtime, placement: Placement, line: str) -> Notificati
     channel = _channel(runtime, placement)
     wanted = own_line(line)
 
-    def recognise(content: str, tail: bool) -> OwnLine | None:
-        return _recognise(runtime, placement.member_id, content, tail)
+    def recognise(content: str) -> OwnLine | None:
+        return _recognise(runtime, placement, content)
 
     told = Told(NOTIFIED)
     for _ in range(_MOST_LEFT_OVERS):

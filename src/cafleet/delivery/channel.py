@@ -9,9 +9,9 @@ from typing import NamedTuple, Protocol
 from cafleet.delivery.line import OwnLine
 from cafleet.models import Notification
 
-Recognise = Callable[[str, bool], OwnLine | None]
-"""Told what stands in a composer, and whether that is only the end of it: which of our own lines
-to this recipient it is, and nothing but that; None: it is a person's."""
+Recognise = Callable[[str], OwnLine | None]
+"""Told what stands in a composer: which of our own lines to this recipient it is, and nothing but
+that; None: it is a person's."""
 
 
 class Told(NamedTuple):

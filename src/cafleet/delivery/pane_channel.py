@@ -53,7 +53,7 @@ class PaneChannel:
         view = self._multiplexer.look(self._address)
         reading = classify(view, self._agent)
         if reading.state is PaneState.DRAFT and reading.composer is not None:
-            left_over = recognise(reading.composer, reading.extent is Extent.TAIL)
+            left_over = recognise(reading.composer)
             if left_over:
                 return Told(self._submit(reading.composer, view), left_over)
         if reason := why_not(reading, view, self._member_id):

@@ -1,0 +1,724 @@
+"""Exact interleavings: what happens when the world changes between two steps of a delivery."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.support.drawn import QUESTION, RULE, standin_screen, working_screen
+from tests.support.memory_multiplexer import ComposerProgram, MemoryMultiplexer, MemoryPane
+from tests.support.standin import BLIND
+from tests.support.team import Team
+
+from cafleet.delivery.drain import Attempted, drain_fleet, drain_for_message, type_plain_line
+from cafleet.delivery.line import ping_line, render_line
+from cafleet.errors import DatabaseFull, MultiplexerError, MultiplexerTimeout
+from cafleet.models import Notification, NotificationState
+from cafleet.multiplexer.base import PaneAddress
+from cafleet.multiplexer.pane_lock import pane_lock
+from cafleet.runtime import Runtime
+
+NOTIFIED = Notification(NotificationState.NOTIFIED, None)
+
+
+def deferred(reason: str) -> Notification:
+    return Notification(NotificationState.DEFERRED, reason)
+
+
+def failed(reason: str) -> Notification:
+    return Notification(NotificationState.FAILED, reason)
+
+
+def skipped(reason: str) -> Notification:
+    return Notification(NotificationState.SKIPPED, reason)
+
+
+def standin(**options: object) -> ComposerProgram:
+    return ComposerProgram(standin_screen, **options)  # type: ignore[arg-type]
+
+
+def line_of(team: Team, message_id: int) -> str:
+    return render_line(team.message(message_id), 200)
+
+
+def at_call(memory: MemoryMultiplexer, method: str, action: Callable[[], object], *, nth: int = 1) -> None:
+    """Do `action` right before the nth call of `method`."""
+    seen = 0
+
+    def before(called: str, _pane: str) -> None:
+        nonlocal seen
+        seen += called == method
+        if called == method and seen == nth:
+            action()
+
+    memory.before = before
+
+
+# -- the usual way -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("draw", [standin_screen, working_screen])
+def test_a_free_pane_gets_the_line_once_and_the_stamp_after_it(
+    team: Team, memory: MemoryMultiplexer, draw: Callable[[str], list[str]]
+) -> None:
+    address, program = memory.add_composer(ComposerProgram(draw))
+    ada = team.add("ada", address)
+    message_id = team.store(ada, "hi\nthere")
+    stamped: list[bool] = []
+    memory.before = lambda *_: stamped.append(team.is_notified(message_id))
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert program.submitted == [line_of(team, message_id)]
+    assert program.submitted[0].endswith("] hi⏎there")
+    assert [method for method, _ in memory.calls] == ["look", "paste", "press_enter"]
+    assert stamped == [False, False, False]
+    assert team.is_notified(message_id)
+    assert team.message(message_id).status_state == "input_required"
+
+
+def test_a_second_drain_finds_nothing_to_do(team: Team, memory: MemoryMultiplexer) -> None:
+    address, program = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    calls = len(memory.calls)
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert drain_fleet(team.runtime, team.fleet_id, Attempted()) == []
+    assert len(memory.calls) == calls
+    assert len(program.submitted) == 1
+
+
+def test_a_sender_delivers_older_ones_first_and_leaves_newer_ones(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    address, program = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    ids = [team.store(ada, f"number {number}") for number in range(4)]
+    assert drain_for_message(team.runtime, ids[2]) == NOTIFIED
+    assert program.submitted == [line_of(team, message_id) for message_id in ids[:3]]
+    assert not team.is_notified(ids[3])
+
+
+def test_the_text_setting_is_used(
+    tmp_path_factory: pytest.TempPathFactory, memory: MemoryMultiplexer
+) -> None:
+    team = Team(tmp_path_factory.mktemp("team"), memory, CAFLEET_MAX_TEXT_LEN="0")
+    address, program = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address), "rm -rf /")
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert program.submitted[0].endswith("]")
+    team.database.close()
+
+
+def test_a_line_that_ends_in_a_completion_mark_does_not_open_a_list(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    address, program = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address), "ask @ben")
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert program.submitted == [line_of(team, message_id) + " "]
+
+
+# -- nothing to type -----------------------------------------------------------------------------
+
+
+def test_who_is_not_typed_at(team: Team, memory: MemoryMultiplexer) -> None:
+    ada, ben, cyd = team.add("ada", None), team.add("ben", None, pending=True), team.add("cyd", None)
+    assert drain_for_message(team.runtime, team.store(ada)) == skipped(f"member {ada} has no pane")
+    assert drain_for_message(team.runtime, team.store(ben)) == skipped(f"member {ben} has no pane yet")
+    to_director = team.store(team.director, sender=ada)
+    assert drain_for_message(team.runtime, to_director) == skipped(
+        "the Director reads by wait, listen or poll"
+    )
+    own = team.store(ada, sender=ada)
+    assert drain_for_message(team.runtime, own) == skipped("a message to oneself is not typed")
+    late = team.store(cyd)
+    team.deregister(cyd)
+    assert drain_for_message(team.runtime, late) == skipped(f"member {cyd} is no longer active")
+    assert drain_for_message(team.runtime, 999) == skipped("not a delivery")
+    assert memory.calls == []
+
+
+# -- states --------------------------------------------------------------------------------------
+
+
+def in_mode(pane: MemoryPane) -> None:
+    pane.mode = "copy-mode"
+
+
+def in_shell(pane: MemoryPane) -> None:
+    pane.shell = True
+
+
+def at_question(pane: MemoryPane) -> None:
+    assert isinstance(pane.program, ComposerProgram)
+    pane.program.draw = lambda _: QUESTION
+    pane.program.ignore_pastes = True
+    pane.program.show(pane)
+
+
+def with_draft(pane: MemoryPane) -> None:
+    assert isinstance(pane.program, ComposerProgram)
+    pane.program.composer = "please look at"
+    pane.program.show(pane)
+
+
+CLOSED = {
+    "pane is in copy-mode": in_mode,
+    "its agent has exited (a shell is there)": in_shell,
+    "member 2 is at a question": at_question,
+    "a draft stands in its composer": with_draft,
+}
+
+
+@pytest.mark.parametrize(("reason", "change"), CLOSED.items())
+def test_a_closed_pane_is_not_touched(
+    team: Team, memory: MemoryMultiplexer, reason: str, change: Callable[[MemoryPane], None]
+) -> None:
+    address, _ = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    change(memory.pane(address))
+    assert drain_for_message(team.runtime, message_id) == deferred(reason)
+    assert not memory.pane(address).touched
+    assert not team.is_notified(message_id)
+
+
+@pytest.mark.parametrize(("reason", "change"), CLOSED.items())
+@pytest.mark.parametrize("call", ["paste", "press_enter"])
+def test_what_closes_a_pane_between_two_looks_is_seen(
+    team: Team, memory: MemoryMultiplexer, reason: str, change: Callable[[MemoryPane], None], call: str
+) -> None:
+    """Of the moment between the last look and the Enter only the modes can be told: tmux guards those."""
+    if call == "press_enter" and change is not in_mode:
+        return
+    address, program = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    at_call(memory, call, lambda: change(memory.pane(address)))
+    if change is with_draft:
+        reason = "someone typed into its composer meanwhile"
+    assert drain_for_message(team.runtime, message_id) == deferred(reason)
+    assert program.submitted == []
+    assert memory.pane(address).enters == 0
+    assert not team.is_notified(message_id)
+
+
+def test_a_dead_pane_fails(team: Team, memory: MemoryMultiplexer) -> None:
+    address, _ = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    memory.end_program(address)
+    assert drain_for_message(team.runtime, message_id) == failed("pane %0 is dead: its program has ended")
+    assert not memory.pane(address).touched
+
+
+@pytest.mark.parametrize("call", ["look", "paste", "press_enter"])
+def test_a_pane_that_goes_between_two_steps_fails(team: Team, memory: MemoryMultiplexer, call: str) -> None:
+    address, program = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    at_call(memory, call, lambda: memory.remove_pane(address))
+    assert drain_for_message(team.runtime, message_id) == failed("pane %0 is gone")
+    assert program.submitted == []
+    assert not team.is_notified(message_id)
+
+
+@pytest.mark.parametrize("call", ["look", "paste", "press_enter"])
+def test_a_server_that_restarts_between_two_steps_gets_nothing_typed(
+    team: Team, memory: MemoryMultiplexer, call: str
+) -> None:
+    address, _ = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    strangers: list[PaneAddress] = []
+
+    def restart() -> None:
+        memory.stop_server()
+        strangers.append(memory.add_pane(server="host|/run/memory/default|101", pane=address.pane))
+
+    at_call(memory, call, restart)
+    assert drain_for_message(team.runtime, message_id).state is NotificationState.FAILED
+    assert not memory.pane(strangers[0]).touched
+    assert not team.is_notified(message_id)
+
+
+@pytest.mark.parametrize("call", ["look", "paste", "press_enter"])
+@pytest.mark.parametrize("error", [MultiplexerError("tmux: hard error"), MultiplexerTimeout("tmux", 5)])
+def test_a_multiplexer_error_is_the_notifications_own(
+    team: Team, memory: MemoryMultiplexer, call: str, error: MultiplexerError
+) -> None:
+    address, _ = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    memory.fail(call, error)
+    assert drain_for_message(team.runtime, message_id) == failed(str(error))
+    assert not team.is_notified(message_id)
+    # Retried later, by whoever comes: the line that may be left over is finished, not typed again.
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert len(memory.pane(address).pasted) == 1
+
+
+def test_an_agent_that_is_not_configured_any_more_fails_with_its_name(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    message_id = team.store(team.add("ada", memory.add_pane(), agent="vanished"))
+    told = drain_for_message(team.runtime, message_id)
+    assert told.state is NotificationState.FAILED
+    assert "vanished" in (told.reason or "")
+
+
+def test_a_backend_that_does_not_exist_fails(team: Team, memory: MemoryMultiplexer) -> None:
+    ada = team.add("ada", memory.add_pane())
+    with team.database.write() as connection:
+        connection.execute("UPDATE member_placements SET backend = 'screen' WHERE member_id = ?", (ada,))
+
+    def unknown(name: str) -> MemoryMultiplexer:
+        raise MultiplexerError(f"unknown multiplexer '{name}'")
+
+    ours = team.runtime
+    runtime = Runtime(ours.config, ours.database, unknown, ours.now)
+    assert drain_for_message(runtime, team.store(ada)) == failed("unknown multiplexer 'screen'")
+
+
+# -- Enter ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("eaten", [1, 2])
+def test_a_lost_enter_is_pressed_again_and_the_text_is_not_typed_again(
+    team: Team, memory: MemoryMultiplexer, eaten: int
+) -> None:
+    address, program = memory.add_composer(standin(eat_enters=eaten))
+    message_id = team.store(team.add("ada", address))
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert program.submitted == [line_of(team, message_id)]
+    assert program.blank_enters == 0
+    assert len(memory.pane(address).pasted) == 1
+
+
+def test_three_lost_enters_are_the_end_of_it_and_the_next_drain_goes_on(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    address, program = memory.add_composer(standin(eat_enters=3))
+    message_id = team.store(team.add("ada", address))
+    told = drain_for_message(team.runtime, message_id)
+    assert told == failed("its agent did not take the Enter; the line stands in its composer")
+    assert memory.pane(address).enters == 3
+    assert not team.is_notified(message_id)
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert program.submitted == [line_of(team, message_id)]
+    assert len(memory.pane(address).pasted) == 1
+
+
+def test_a_question_after_the_enter_is_not_answered(team: Team, memory: MemoryMultiplexer) -> None:
+    address, program = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    program.draw = lambda composer: standin_screen(composer) if not program.submitted else QUESTION
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert memory.pane(address).enters == 1
+
+
+def test_a_list_that_changes_the_text_gets_no_second_enter(team: Team, memory: MemoryMultiplexer) -> None:
+    class Completing(ComposerProgram):
+        def enter(self, pane: MemoryPane) -> None:
+            self.composer += "pleted"
+            self.show(pane)
+
+    address, program = memory.add_composer(Completing(standin_screen))
+    message_id = team.store(team.add("ada", address))
+    told = drain_for_message(team.runtime, message_id)
+    assert told.state is NotificationState.FAILED
+    assert memory.pane(address).enters == 0 or memory.pane(address).enters == 1
+    assert program.submitted == []
+
+
+def test_an_agent_that_exits_on_the_enter_is_not_counted_as_told(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    class Exiting(ComposerProgram):
+        def enter(self, pane: MemoryPane) -> None:
+            pane.shell = True
+
+    address, _ = memory.add_composer(Exiting(standin_screen))
+    message_id = team.store(team.add("ada", address))
+    assert drain_for_message(team.runtime, message_id) == failed("its agent has exited meanwhile")
+    assert not team.is_notified(message_id)
+
+
+# -- what the screen shows of the paste ----------------------------------------------------------
+
+
+def test_a_paste_that_is_drawn_late_is_waited_for(team: Team, memory: MemoryMultiplexer) -> None:
+    looks = 0
+
+    def draw(composer: str) -> list[str]:
+        return standin_screen(composer if looks >= 2 else composer[: 10 * looks])
+
+    program = ComposerProgram(draw)
+    address, _ = memory.add_composer(program)
+    message_id = team.store(team.add("ada", address))
+
+    def before(method: str, _pane: str) -> None:
+        nonlocal looks
+        if method == "look" and program.composer:
+            looks += 1
+            program.show(memory.pane(address))
+
+    memory.before = before
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert len(memory.calls) == 5
+    assert memory.settled[-1] > memory.settled[1], "a slow agent gets more time after the Enter, too"
+
+
+def test_a_paste_that_never_shows_is_not_submitted(team: Team, memory: MemoryMultiplexer) -> None:
+    address, program = memory.add_composer(standin(ignore_pastes=True))
+    message_id = team.store(team.add("ada", address))
+    assert drain_for_message(team.runtime, message_id) == deferred("its agent did not show the line")
+    assert memory.pane(address).enters == 0
+    assert program.submitted == []
+    assert len(memory.calls) == 4
+
+
+@pytest.mark.parametrize("width", [30, 50])
+def test_a_wrapped_line_is_the_line(team: Team, memory: MemoryMultiplexer, width: int) -> None:
+    def draw(composer: str) -> list[str]:
+        rows = [composer[at : at + width] for at in range(0, max(1, len(composer)), width)]
+        return ["", RULE, f"> {rows[0]}", *(f"  {row}" for row in rows[1:]), RULE, " ∙ ready"]
+
+    address, program = memory.add_composer(ComposerProgram(draw))
+    message_id = team.store(team.add("ada", address), "words and more words, " * 6)
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert len(program.submitted) == 1
+
+
+def test_a_small_pane_may_show_only_the_end_of_the_line(team: Team, memory: MemoryMultiplexer) -> None:
+    address, program = memory.add_composer(ComposerProgram(lambda composer: standin_screen(composer[-38:])))
+    message_id = team.store(team.add("ada", address), "words and more words, " * 6)
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert len(program.submitted) == 1
+
+
+def test_characters_that_screens_draw_differently_do_not_matter(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    def draw(composer: str) -> list[str]:
+        return standin_screen(composer.replace("⏎", "␤").replace("👩", "").replace("\u200d", ""))
+
+    address, program = memory.add_composer(ComposerProgram(draw))
+    message_id = team.store(team.add("ada", address), "日本語\n👩\u200d👩\u200d👧 é")
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert program.submitted[0].endswith("日本語⏎👩\u200d👩\u200d👧 é")
+
+
+# -- an agent whose composer cannot be read ------------------------------------------------------
+
+
+def test_an_unknown_screen_gets_the_line_where_it_is_seen(team: Team, memory: MemoryMultiplexer) -> None:
+    address, program = memory.add_composer(ComposerProgram(lambda composer: ["some program", composer]))
+    message_id = team.store(team.add("ada", address, agent=BLIND))
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert program.submitted == [line_of(team, message_id)]
+    assert memory.pane(address).enters == 1
+
+
+def test_an_unknown_screen_that_does_not_show_the_line_gets_no_enter(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    address, _ = memory.add_composer(ComposerProgram(lambda _: ["some program"]))
+    message_id = team.store(team.add("ada", address, agent=BLIND))
+    assert drain_for_message(team.runtime, message_id).state is NotificationState.DEFERRED
+    assert memory.pane(address).enters == 0
+
+
+def test_an_unknown_screen_that_does_not_move_gets_enter_again(team: Team, memory: MemoryMultiplexer) -> None:
+    address, program = memory.add_composer(
+        ComposerProgram(lambda composer: ["some program", composer], eat_enters=1)
+    )
+    message_id = team.store(team.add("ada", address, agent=BLIND))
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert len(program.submitted) == 1
+
+
+# -- left-overs ----------------------------------------------------------------------------------
+
+
+def test_a_line_that_a_killed_sender_left_is_finished_and_then_ours_is_typed(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    address, program = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    first, second = team.store(ada, "one"), team.store(ada, "two")
+    program.composer = line_of(team, second)
+    program.show(memory.pane(address))
+    assert drain_for_message(team.runtime, first) == NOTIFIED
+    assert program.submitted == [line_of(team, second), line_of(team, first)]
+    assert team.is_notified(first)
+    assert team.is_notified(second)
+
+
+def test_a_left_over_of_the_message_itself_is_only_finished(team: Team, memory: MemoryMultiplexer) -> None:
+    address, program = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address), "words " * 60)
+    program.composer = render_line(team.message(message_id), 30)  # Typed under another setting.
+    program.show(memory.pane(address))
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert len(program.submitted) == 1
+    assert memory.pane(address).pasted == []
+
+
+def test_a_left_over_of_an_acked_message_is_finished_without_a_stamp(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    address, program = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    old, new = team.store(ada, "old"), team.store(ada, "new")
+    team.acknowledge(old)
+    program.composer = line_of(team, old)
+    program.show(memory.pane(address))
+    assert drain_for_message(team.runtime, new) == NOTIFIED
+    assert len(program.submitted) == 2
+    assert not team.is_notified(old)
+
+
+def test_a_left_over_for_another_member_in_the_same_pane_is_finished(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    address, program = memory.add_composer(standin())
+    first = team.store(team.add("ada", address))
+    second = team.store(team.add("ben", address))
+    program.composer = line_of(team, first)
+    program.show(memory.pane(address))
+    assert drain_for_message(team.runtime, second) == NOTIFIED
+    assert program.submitted == [line_of(team, first), line_of(team, second)]
+    assert team.is_notified(first)
+
+
+def test_a_left_over_that_shows_only_its_end_is_known_among_the_pending_ones(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    address, program = memory.add_composer(ComposerProgram(lambda composer: standin_screen(composer[-60:])))
+    ada = team.add("ada", address)
+    first = team.store(ada, "short")
+    message_id = team.store(ada, "a body that is long enough to scroll away " * 2)
+    program.composer = line_of(team, message_id)
+    program.show(memory.pane(address))
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert program.submitted == [line_of(team, message_id), line_of(team, first)]
+
+
+@pytest.mark.parametrize(
+    "change", ["words behind", "words before", "another body", "another member", "no such message"]
+)
+def test_a_persons_draft_is_never_taken_for_a_left_over(
+    team: Team, memory: MemoryMultiplexer, change: str
+) -> None:
+    address, program = memory.add_composer(standin())
+    ada, ben = team.add("ada", address), team.add("ben", memory.add_pane())
+    message_id = team.store(ada, "one")
+    line = line_of(team, message_id)
+    program.composer = {
+        "words behind": f"{line} and mine",
+        "words before": f"look: {line}",
+        "another body": line.replace("] one", "] two"),
+        "another member": line_of(team, team.store(ben, "one")),
+        "no such message": line.replace(f"msg {message_id} ", "msg 999 "),
+    }[change]
+    program.show(memory.pane(address))
+    assert drain_for_message(team.runtime, message_id) == deferred("a draft stands in its composer")
+    assert not memory.pane(address).touched
+
+
+def test_a_wake_that_was_left_over_is_finished_first(team: Team, memory: MemoryMultiplexer) -> None:
+    address, program = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    tick = "[cafleet tick] fleet 1: 1 members: 2 ada (x, unread 1, idle 3). Follow your monitor role."
+    program.composer = tick
+    program.show(memory.pane(address))
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert program.submitted == [tick, line_of(team, message_id)]
+
+
+# -- revalidation and stamps ---------------------------------------------------------------------
+
+
+def test_an_ack_while_the_line_is_typed_counts_as_notified(team: Team, memory: MemoryMultiplexer) -> None:
+    address, _ = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    other = team.another_database()
+    at_call(memory, "press_enter", lambda: team.acknowledge(message_id, other))
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert not team.is_notified(message_id)
+    assert team.message(message_id).status_state == "completed"
+    other.close()
+
+
+def test_no_transaction_is_open_while_a_line_is_typed(team: Team, memory: MemoryMultiplexer) -> None:
+    address, _ = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    message_id = team.store(ada)
+    other = team.another_database()
+
+    def write(method: str, _pane: str) -> None:
+        with other.write() as connection:
+            connection.execute("UPDATE fleets SET name = name || 'x'")
+
+    memory.before = write
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    other.close()
+
+
+def test_a_stamp_that_the_database_refuses_is_told_and_the_line_is_not_typed_again(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    address, program = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    with team.database.write() as connection:
+        connection.execute(
+            "CREATE TRIGGER full BEFORE UPDATE OF notified_at ON messages "
+            "BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+    attempted = Attempted()
+    for _ in range(3):
+        attempted.next_round()
+        (outcome,) = drain_fleet(team.runtime, team.fleet_id, attempted)
+        assert outcome.notification.state is NotificationState.FAILED
+        assert "typed" in (outcome.notification.reason or "")
+    assert len(program.submitted) == 1
+    with team.database.write() as connection:
+        connection.execute("DROP TRIGGER full")
+    attempted.next_round()
+    (outcome,) = drain_fleet(team.runtime, team.fleet_id, attempted)
+    assert outcome.notification == NOTIFIED
+    assert team.is_notified(message_id)
+    assert len(program.submitted) == 1
+
+
+# -- a whole fleet -------------------------------------------------------------------------------
+
+
+def test_one_bad_pane_does_not_spoil_the_others(team: Team, memory: MemoryMultiplexer) -> None:
+    good, good_program = memory.add_composer(standin())
+    dead, _ = memory.add_composer(standin())
+    asking, asking_program = memory.add_composer(standin())
+    members = {
+        name: team.add(name, address)
+        for name, address in [("good", good), ("dead", dead), ("asking", asking)]
+    }
+    lost = team.add("lost", PaneAddress("host|/gone|7", "main", "@0", "%0"))
+    memory.end_program(dead)
+    at_question(memory.pane(asking))
+    ids = {name: [team.store(member), team.store(member)] for name, member in members.items()}
+    lost_id = team.store(lost)
+    attempts = drain_fleet(team.runtime, team.fleet_id, Attempted())
+    told = {attempt.message_id: attempt.notification.state.value for attempt in attempts}
+    assert told == {
+        ids["good"][0]: "notified",
+        ids["good"][1]: "notified",
+        ids["dead"][0]: "failed",
+        ids["asking"][0]: "deferred",
+        lost_id: "failed",
+    }
+    assert len(good_program.submitted) == 2
+    assert asking_program.submitted == []
+
+
+def test_an_invocation_attempts_each_message_once_and_the_next_one_again(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    address, program = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    in_mode(memory.pane(address))
+    attempted = Attempted()
+    assert len(drain_fleet(team.runtime, team.fleet_id, attempted)) == 1
+    assert drain_fleet(team.runtime, team.fleet_id, attempted) == []
+    memory.pane(address).mode = ""
+    attempted.next_round()
+    assert [a.message_id for a in drain_fleet(team.runtime, team.fleet_id, attempted)] == [message_id]
+    assert len(program.submitted) == 1
+
+
+def test_one_member_can_be_left_out(team: Team, memory: MemoryMultiplexer) -> None:
+    address, _ = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    team.store(ada)
+    assert drain_fleet(team.runtime, team.fleet_id, Attempted(), skip_member=ada) == []
+    assert memory.calls == []
+
+
+# -- the lock ------------------------------------------------------------------------------------
+
+
+def test_a_pane_whose_lock_is_taken_is_busy_and_not_attempted(team: Team, memory: MemoryMultiplexer) -> None:
+    address, _ = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    attempted = Attempted()
+    with pane_lock(team.runtime.config.data_directory, "tmux", address):
+        (outcome,) = drain_fleet(team.runtime, team.fleet_id, attempted, lock_seconds=0)
+    assert outcome.notification == deferred("pane is busy")
+    assert not outcome.touched
+    assert memory.calls == []
+    assert [a.message_id for a in drain_fleet(team.runtime, team.fleet_id, attempted)] == [message_id]
+
+
+def test_a_lock_that_cannot_be_made_fails_the_notification_only(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    address, _ = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    (team.directory / "locks").write_text("in the way")
+    told = drain_for_message(team.runtime, message_id)
+    assert told.state is NotificationState.FAILED
+    assert "lock" in (told.reason or "")
+    assert memory.calls == []
+
+
+# -- plain lines ---------------------------------------------------------------------------------
+
+
+def test_a_plain_line_is_typed_like_a_notification(team: Team, memory: MemoryMultiplexer) -> None:
+    address, program = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    assert type_plain_line(team.runtime, team.member(ada), "do\nthis \x1b[31mnow") == NOTIFIED
+    assert program.submitted == ["do⏎this now"]
+
+
+@pytest.mark.parametrize(("reason", "change"), CLOSED.items())
+def test_a_plain_line_waits_for_a_free_pane(
+    team: Team, memory: MemoryMultiplexer, reason: str, change: Callable[[MemoryPane], None]
+) -> None:
+    address, _ = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    change(memory.pane(address))
+    assert type_plain_line(team.runtime, team.member(ada), "wake up") == deferred(reason)
+    assert not memory.pane(address).touched
+
+
+def test_a_plain_line_needs_a_member_with_the_same_pane(team: Team, memory: MemoryMultiplexer) -> None:
+    address, _ = memory.add_composer(standin())
+    unplaced, moved, gone = team.add("ada", None), team.add("ben", address), team.add("cyd", address)
+    before = {member: team.member(member) for member in (unplaced, moved, gone)}
+    team.move(moved, memory.add_pane())
+    team.deregister(gone)
+    assert type_plain_line(team.runtime, before[unplaced], "x") == skipped(f"member {unplaced} has no pane")
+    assert type_plain_line(team.runtime, before[moved], "x") == deferred("its pane has changed meanwhile")
+    assert type_plain_line(team.runtime, before[gone], "x") == skipped(f"member {gone} is no longer active")
+    assert memory.calls == []
+
+
+def test_a_plain_line_finishes_a_left_over_first(team: Team, memory: MemoryMultiplexer) -> None:
+    address, program = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    message_id = team.store(ada)
+    program.composer = line_of(team, message_id)
+    program.show(memory.pane(address))
+    assert type_plain_line(team.runtime, team.member(ada), "next") == NOTIFIED
+    assert program.submitted == [line_of(team, message_id), "next"]
+    assert team.is_notified(message_id)
+
+
+def test_a_ping_that_was_left_over_is_not_typed_twice(team: Team, memory: MemoryMultiplexer) -> None:
+    address, program = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    program.composer = ping_line(ada)
+    program.show(memory.pane(address))
+    assert type_plain_line(team.runtime, team.member(ada), ping_line(ada)) == NOTIFIED
+    assert program.submitted == [ping_line(ada)]
+
+
+def test_a_busy_or_broken_pane_is_told_for_a_plain_line_too(team: Team, memory: MemoryMultiplexer) -> None:
+    address, _ = memory.add_composer(standin())
+    ada = team.member(team.add("ada", address))
+    with pane_lock(team.runtime.config.data_directory, "tmux", address):
+        assert type_plain_line(team.runtime, ada, "x", lock_seconds=0) == deferred("pane is busy")
+    memory.fail("paste", DatabaseFull("x"))  # type: ignore[arg-type]
+    assert type_plain_line(team.runtime, ada, "x").state is NotificationState.FAILED
