@@ -1,0 +1,65 @@
+import pytest
+from tests.support.fleet_builder import SERVER, World
+
+from cafleet.broker import caller, fleets, identity, members
+from cafleet.errors import NotAMember, NotInMultiplexer
+
+
+def test_the_calling_pane_says_who_one_is(world: World) -> None:
+    director = world.fleet()
+    worker = world.member(director.fleet_id)
+    world.stand_in(world.pane(worker))
+    found = identity.whoami(world.runtime)
+    assert (found.member, found.director_member_id) == (worker, director.member_id)
+
+
+def test_a_pane_of_another_server_with_the_same_id_is_a_stranger(world: World) -> None:
+    director = world.fleet()
+    pane = world.pane(director).pane
+    world.stand_in(world.multiplexer.add_pane(server="host|/tmp/other|7", pane=pane))
+    with pytest.raises(NotAMember, match=r"^this pane belongs to no active member$"):
+        identity.whoami(world.runtime)
+
+
+def test_a_pane_with_two_fleets_answers_with_the_newer_one(world: World) -> None:
+    first = world.fleet("first")
+    second = fleets.create_fleet(world.runtime, "second", "claude").director
+    assert identity.whoami(world.runtime).member.member_id == second.member_id
+    fleets.delete_fleet(world.runtime, second.fleet_id)
+    assert identity.whoami(world.runtime).member.member_id == first.member_id
+
+
+def test_a_member_that_was_deleted_is_nobody(world: World) -> None:
+    director = world.fleet()
+    worker = world.member(director.fleet_id)
+    members.delete_member(world.runtime, worker.member_id)
+    world.stand_in(world.multiplexer.add_pane(server=SERVER, pane=world.pane(worker).pane))
+    with pytest.raises(NotAMember):
+        identity.whoami(world.runtime)
+
+
+def test_outside_a_multiplexer_nobody_can_be_told(world: World) -> None:
+    del world.environ["TMUX"]
+    with pytest.raises(NotInMultiplexer):
+        identity.whoami(world.runtime)
+    assert caller.caller_mismatch(world.runtime, 1) is None
+
+
+def test_a_sender_in_another_members_pane_is_noticed_without_asking_the_multiplexer(world: World) -> None:
+    director = world.fleet()
+    worker = world.member(director.fleet_id)
+    world.stand_in(world.pane(worker))
+    asked = len(world.multiplexer.calls)
+    assert caller.caller_mismatch(world.runtime, director.member_id) == worker.member_id
+    assert caller.caller_mismatch(world.runtime, worker.member_id) is None
+    assert caller.caller_mismatch(world.runtime, 99) == worker.member_id
+    world.stand_in()
+    assert caller.caller_mismatch(world.runtime, director.member_id) is None
+    assert len(world.multiplexer.calls) == asked
+
+
+def test_the_director_of_two_fleets_may_speak_as_either(world: World) -> None:
+    first = world.fleet("first")
+    second = fleets.create_fleet(world.runtime, "second", "claude").director
+    for director in (first, second):
+        assert caller.caller_mismatch(world.runtime, director.member_id) is None
