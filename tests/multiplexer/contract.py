@@ -157,7 +157,8 @@ class MultiplexerContract:
             with pytest.raises(PaneDead):
                 act(pane)
         assert stage.multiplexer.list_panes(pane.server)[pane.pane].dead
-        assert stage.multiplexer.list_panes(pane.server)[pane.pane].exit_status == 3
+        # tmux 3.3 now and then does not learn the status of a program that has ended.
+        assert stage.multiplexer.list_panes(pane.server)[pane.pane].exit_status in (3, None)
         assert stage.multiplexer.look(other).command  # the server is well
 
     # -- panes and servers that are gone -----------------------------------------------------------
@@ -241,10 +242,16 @@ class MultiplexerContract:
             stage.multiplexer.paste(pane, line, settle_seconds=0.0)
             stage.multiplexer.press_enter(pane, settle_seconds=0.0)
         wait_until(lambda: "three" in stage.multiplexer.capture(pane, lines=50))
-        whole = stage.multiplexer.capture(pane, lines=50)
+        whole = wait_until(lambda: self._settled_capture(stage, pane))
         assert not whole.endswith("\n")
         assert "\x1b" not in whole
         assert stage.multiplexer.capture(pane, lines=1) == whole.split("\n")[-1]
+        assert stage.multiplexer.capture(pane, lines=2) == "\n".join(whole.split("\n")[-2:])
+
+    def _settled_capture(self, stage: Stage, pane: PaneAddress) -> str:
+        """The whole capture once the program has drawn its answer to the last Enter."""
+        whole = stage.multiplexer.capture(pane, lines=50)
+        return whole if "three\n>" in whole else ""
 
     def test_listed_panes_are_alive(self, stage: Stage) -> None:
         pane = stage.add_pane()

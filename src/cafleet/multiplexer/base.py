@@ -27,7 +27,8 @@ class PaneView(NamedTuple):
     shell: bool
     """The foreground process is a shell that waits at its prompt: no agent runs here."""
     mode: str
-    """Name of the mode that swallows keys (`copy-mode`, `tree-mode`, …), or empty."""
+    """What keeps keys from this program, or from it alone (`copy-mode`, `tree-mode`,
+    `synchronize-panes`, `input-off`, …), or empty."""
     title: str
     width: int
     height: int
@@ -41,7 +42,9 @@ class PaneStatus(NamedTuple):
     pane: str
     dead: bool
     exit_status: int | None
-    """Exit code of a dead pane's program, where the multiplexer knows it."""
+    """Exit code of a dead pane's program (128 and more: a signal's number), where it is known.
+
+    Often it is not: tmux 3.3 misses one in ten."""
     command: str
 
 
@@ -76,7 +79,10 @@ class Multiplexer(Protocol):
 
     def open_pane(self, beside: PaneAddress, launch: LaunchSpec) -> PaneAddress:
         """A new pane in the window of `beside`, without taking the focus; a new window of the same
-        session where there is no space. Leaves nothing behind when it raises."""
+        session where there is no space for a screen that an agent can work in.
+
+        Returns once the program has taken the place of its launcher. Leaves nothing behind when it
+        raises: MultiplexerError with the reason why the program could not be started."""
         ...
 
     def look(self, pane: PaneAddress, *, settle_seconds: float = 0.0) -> PaneView:
@@ -84,7 +90,8 @@ class Multiplexer(Protocol):
         ...
 
     def paste(self, pane: PaneAddress, text: str, *, settle_seconds: float) -> PaneView:
-        """Put `text` into the pane as one bracketed paste without Enter, wait, and look again.
+        """Put `text`, one line of printable characters, into the pane as one bracketed paste without
+        Enter, wait, and look again.
 
         Presses nothing where the pane is dead, in a mode or another server's: raises instead
         (`PaneBusy` for a mode)."""
@@ -103,9 +110,10 @@ class Multiplexer(Protocol):
         ...
 
     def kill_pane(self, pane: PaneAddress) -> bool:
-        """End the pane's whole process group (grace, then KILL) and close the pane.
+        """End everything that runs in the pane (grace, then KILL) and close the pane.
 
-        False where it was already gone; never touches a pane whose identity is not proven."""
+        False where it was already gone; never touches a pane whose identity is not proven. A caller
+        that runs in that very pane is spared: the pane closes a moment after this returns."""
         ...
 
     def focus(self, pane: PaneAddress) -> None:

@@ -73,9 +73,15 @@ def tree(pid: int) -> list[Process]:
     return found
 
 
-def of_pane(pane_pid: int) -> list[Process]:
-    """Every process that belongs to a pane: its session and the descendants of its first process."""
+def of_pane(pane_pid: int, *, ended: bool = False) -> list[Process]:
+    """Every process that belongs to a pane: its session and the descendants of its first process.
+
+    `ended`: the first process is known to be no more. Should a process with its number exist, that
+    one is a stranger, and none of its own belong to the pane.
+    """
     table = _table()
+    if ended and any(process.pid == pane_pid for process in table):
+        return []
     inside = {process.pid for process in tree(pane_pid)}
     return [process for process in table if process.session == pane_pid or process.pid in inside]
 
@@ -91,16 +97,17 @@ def ancestors(pid: int) -> set[int]:
     return found
 
 
-def end_pane_processes(pane_pid: int, grace_seconds: float) -> bool:
+def end_pane_processes(pane_pid: int, grace_seconds: float, *, ended: bool = False) -> bool:
     """Hang up on a pane's processes, ask them to end, and kill what is left after the grace.
 
-    This process and those above it are spared. Returns True where the caller was among them: then
-    its pane must be closed last, after it has replied.
+    `ended`: the pane is dead, only what its program left behind remains. This process and those
+    above it are spared. Returns True where the caller was among them: then its pane must be closed
+    last, after it has replied.
     """
     spared = ancestors(os.getpid())
-    members = of_pane(pane_pid)
+    members = of_pane(pane_pid, ended=ended)
     inside = any(process.pid in spared for process in members)
-    if not members and not inside:
+    if not (members or ended or _table()):
         _end_group(pane_pid, grace_seconds)
         return False
     targets = [process for process in members if process.pid not in spared]
@@ -109,7 +116,8 @@ def end_pane_processes(pane_pid: int, grace_seconds: float) -> bool:
     targets = _signalled(targets, _SIGTERM, start + grace_seconds)
     # A program that was ending may have started others: look again before the last step.
     known = {process.pid for process in targets}
-    targets += [process for process in of_pane(pane_pid) if process.pid not in spared | known]
+    later = of_pane(pane_pid, ended=_read(pane_pid) is None)
+    targets += [process for process in later if process.pid not in spared | known]
     _signalled(targets, _SIGKILL, time.monotonic() + _KILL_WAIT_SECONDS)
     return inside
 

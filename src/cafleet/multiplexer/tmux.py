@@ -17,6 +17,10 @@ from cafleet.multiplexer.base import LaunchSpec, PaneAddress, PaneStatus, PaneVi
 CALL_TIMEOUT_SECONDS = 5.0
 KILL_GRACE_SECONDS = 2.0
 LONGEST_CAPTURE_LINES = 100_000
+LEAST_COLUMNS, LEAST_ROWS = 38, 10
+"""The smallest pane that is opened for an agent, in cells."""
+ROOMY_COLUMNS = 80
+"""A pane that has this width twice is split side by side."""
 _CLOSE_DELAY_SECONDS = 0.5
 _REFUSED = "cafleet:refused"
 
@@ -24,6 +28,10 @@ _LOOK_FORMAT = (
     "#{pid} #{pane_id} #{pane_dead} #{pane_pid} #{pane_width} #{pane_height} #{cursor_x} #{cursor_y}"
     " #{pane_synchronized} #{pane_input_off} #{?pane_in_mode,#{pane_mode},-}"
     "\n#{pane_current_command}\n#{pane_title}"
+)
+_WHERE_FORMAT = (
+    "#{pid} #{pane_pid} #{pane_dead} #{window_zoomed_flag} #{pane_width} #{pane_height}"
+    " #{window_width} #{window_height} #{window_panes} #{session_id} #{window_id} #{session_name}"
 )
 _OPENED_FORMAT = "#{pid} #{pane_id} #{window_id} #{pane_pid} #{session_name}"
 _LIST_FORMAT = (
@@ -61,10 +69,10 @@ class Tmux:
     def current_pane(self) -> PaneAddress:
         """The pane that this process runs in, which need not be the active one."""
         value, pane = self._environ.get("TMUX", ""), self._environ.get("TMUX_PANE", "")
-        socket, _, rest = value.rpartition(",")[0].rpartition(",")
-        if not (os.path.isabs(socket) and _is_number(rest) and _is_id(pane, "%")):
+        socket, _, pid = value.rpartition(",")[0].rpartition(",")
+        if not (os.path.isabs(socket) and _is_number(pid) and _is_id(pane, "%")):
             raise NotInMultiplexer("not inside a tmux pane: TMUX or TMUX_PANE is not set")
-        server = _Server(socket, int(rest))
+        server = _Server(socket, int(pid))
         where = self._where(_Target(server, pane))
         return PaneAddress(_server_name(server), where.session_name, where.window, pane)
 
@@ -136,7 +144,7 @@ class Tmux:
             return {}
         panes = {}
         for line in _lines(output):
-            pid, pane, dead, status, signal, command = line.split(" ", 5)
+            pid, pane, dead, status, signal, command = _fields(line, 6)
             if pid != str(named.pid):
                 return {}
             panes[pane] = PaneStatus(
@@ -152,7 +160,7 @@ class Tmux:
             where = self._where(target)
         except PaneGone:
             return False
-        inside = processes.end_pane_processes(where.pane_pid, KILL_GRACE_SECONDS)
+        inside = processes.end_pane_processes(where.pane_pid, KILL_GRACE_SECONDS, ended=where.dead)
         close = f"kill-pane -t {target.pane}"
         if inside:
             close = f"run-shell -b -d {_CLOSE_DELAY_SECONDS} -C '{close}'"
@@ -215,32 +223,35 @@ class Tmux:
 
     def _where(self, target: _Target) -> "_Where":
         """Prove that the pane exists on the server that it was recorded on. Raises PaneGone."""
-        line = self._run(
-            target.server,
-            *_listed(
-                target, "#{pid} #{pane_pid} #{window_zoomed_flag} #{session_id} #{window_id} #{session_name}"
-            ),
-        )
+        line = self._run(target.server, *_listed(target, _WHERE_FORMAT))
         if not line:
             raise PaneGone(f"pane {target.pane} is gone")
-        pid, pane_pid, zoomed, session, window, name = _lines(line)[0].split(" ", 5)
+        pid, pane_pid, dead, zoomed, *sizes, session, window, name = _fields(_lines(line)[0], 12)
         _expect_server(target.server, pid)
-        return _Where(int(pane_pid), zoomed == "1", session, window, name)
+        width, height, window_width, window_height, window_panes = map(int, sizes)
+        return _Where(
+            pane_pid=int(pane_pid),
+            dead=dead == "1",
+            zoomed=zoomed == "1",
+            width=width,
+            height=height,
+            window_width=window_width,
+            window_height=window_height,
+            window_panes=window_panes,
+            session=session,
+            window=window,
+            session_name=name,
+        )
 
     def _split(self, target: _Target, where: "_Where", argv: Sequence[str]) -> "_Opened":
-        made = ("-d", "-P", "-F", _OPENED_FORMAT)
-        beside = ("split-window", *made, *(("-Z",) if where.zoomed else ()), "-t", target.pane, "--", *argv)
-        attempts: list[tuple[str, ...]] = [beside]
-        if not where.zoomed:  # Tiling would end the zoom.
-            attempts.append(("select-layout", "-t", target.pane, "tiled", ";", *beside))
-        attempts.append(("new-window", *made, "-t", f"{where.session}:", "--", *argv))
-        for attempt in attempts[:-1]:
+        *first, last = _placings(target, where, argv)
+        for attempt in first:
             try:
                 return _opened(self._run(target.server, *attempt))
             except MultiplexerError as error:
-                if "no space for new pane" not in str(error):
+                if "no space" not in str(error):
                     raise
-        return _opened(self._run(target.server, *attempts[-1]))
+        return _opened(self._run(target.server, *last))
 
     def _lives(self, server: _Server, pane: str) -> bool:
         status = self.list_panes(_server_name(server)).get(pane)
@@ -268,8 +279,16 @@ class Tmux:
 
 
 class _Where(NamedTuple):
+    """What is known of a pane before something is done about it. Sizes are in cells."""
+
     pane_pid: int
+    dead: bool
     zoomed: bool
+    width: int
+    height: int
+    window_width: int
+    window_height: int
+    window_panes: int
     session: str
     window: str
     session_name: str
@@ -336,6 +355,38 @@ def _look(target: _Target) -> tuple[str, ...]:
     return *_listed(target, _LOOK_FORMAT), "capture-pane", "-p", "-e", "-t", target.pane
 
 
+def _placings(target: _Target, where: _Where, argv: Sequence[str]) -> list[tuple[str, ...]]:
+    """The commands that open a pane, best place first; the last one needs no space.
+
+    A pane that is too small for an agent's screen is no place: its state could not be read.
+    """
+    made = ("-d", "-P", "-F", _OPENED_FORMAT)
+    sideways = where.width > 2 * ROOMY_COLUMNS
+    split = ("split-window", *made, *(("-h",) if sideways else ()), "-t", target.pane, "--", *argv)
+    tile = ("select-layout", "-t", target.pane, "tiled")
+    placings = []
+    if where.zoomed:
+        pass  # Whoever zoomed a pane wants to see it alone: a split would end that.
+    elif sideways or (where.height > 2 * LEAST_ROWS and where.width >= LEAST_COLUMNS):
+        placings.append(split)
+    elif _tiles_are_usable(where):
+        placings.append((*tile, ";", *split, ";", *tile))
+    placings.append(("new-window", *made, "-t", f"{where.session}:", "--", *argv))
+    return placings
+
+
+def _tiles_are_usable(where: _Where) -> bool:
+    """Whether the window's panes and one more, tiled, each have the least size."""
+    rows = columns = 1
+    while rows * columns < where.window_panes + 1:  # as tmux lays out its tiles
+        rows += 1
+        if rows * columns < where.window_panes + 1:
+            columns += 1
+    height = (where.window_height - (rows - 1)) // rows
+    width = (where.window_width - (columns - 1)) // columns
+    return height >= LEAST_ROWS and width >= LEAST_COLUMNS
+
+
 def _settle(seconds: float) -> tuple[str, ...]:
     """A pause inside tmux, between two commands of one process."""
     return ("run-shell", "-d", f"{seconds:.3f}", ";")
@@ -343,19 +394,19 @@ def _settle(seconds: float) -> tuple[str, ...]:
 
 def _view(target: _Target, output: str) -> PaneView:
     """Read what `_look` printed: a head of three lines per window that shows the pane, the screen."""
-    head, command, title, *rest = _lines(output)
-    pid, _, dead, pane_pid, width, height, x, y, synchronized, input_off, mode = head.split(" ")
+    head, *rest = _lines(output)
+    pid, _, dead, pane_pid, width, height, x, y, synchronized, input_off, mode = _fields(head, 11)
     _expect_server(target.server, pid)
     if dead == "1":
         raise PaneDead(target.pane)
-    command = screen_text.printable(command)
+    command, title = map(screen_text.printable, rest[:2])
     rows = rest[-int(height) :]
     return PaneView(
         rows=tuple(screen_text.styled_rows(rows)),
         command=command,
         shell=processes.shell_waits(command, int(pane_pid)),
         mode=_mode(mode, synchronized == "1", input_off == "1"),
-        title=screen_text.printable(title),
+        title=title,
         width=int(width),
         height=int(height),
         cursor_x=int(x),
@@ -373,12 +424,20 @@ def _mode(mode: str, synchronized: bool, input_off: bool) -> str:
 
 
 def _opened(output: str) -> _Opened:
-    server_pid, pane, window, _, session_name = _lines(output)[-1].split(" ", 4)
+    server_pid, pane, window, _, session_name = _fields(_lines(output)[-1], 5)
     return _Opened(server_pid, pane, window, session_name)
 
 
 def _lines(output: str) -> list[str]:
     return output.removesuffix("\n").split("\n")
+
+
+def _fields(line: str, count: int) -> list[str]:
+    """The blank-separated fields that a format asked for; only the last may hold blanks."""
+    fields = line.split(" ", count - 1)
+    if len(fields) != count:
+        raise MultiplexerError(f"tmux gave an answer that cannot be read: {screen_text.printable(line)!r}")
+    return fields
 
 
 def _exit_status(status: str, signal: str) -> int | None:
