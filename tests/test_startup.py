@@ -18,6 +18,11 @@ sys.stderr.write(json.dumps([code, sorted(set(sys.modules) - before)]))
 
 ALL = {
     "cafleet",
+    "cafleet.agents",
+    "cafleet.agents.locations",
+    "cafleet.agents.registry",
+    "cafleet.assets",
+    "cafleet.assets.guard",
     "cafleet.cli",
     "cafleet.cli.arguments",
     "cafleet.cli.commands",
@@ -29,6 +34,7 @@ ALL = {
     "cafleet.config",
     "cafleet.broker",
     "cafleet.db",
+    "cafleet.db.asset_installs",
     "cafleet.db.connections",
     "cafleet.db.database",
     "cafleet.db.diagnosis",

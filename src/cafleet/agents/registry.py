@@ -1,11 +1,13 @@
 """Agent name to agent: the three built-in products, then `config.toml`."""
 
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from cafleet.agents.base import Agent
 from cafleet.config import Config
 from cafleet.errors import UnknownAgent
+
+if TYPE_CHECKING:  # The stale-assets guard of every command comes through here.
+    from cafleet.agents.base import Agent
 
 _BUILT_IN = {
     "claude": "cafleet.agents.claude",
@@ -19,7 +21,7 @@ _CONFIGURED = "cafleet.agents.configured"
 BUILT_IN = tuple(_BUILT_IN)
 
 
-def get(name: str, config: Config) -> Agent:
+def get(name: str, config: Config) -> "Agent":
     """The agent called `name`.
 
     Raises:
@@ -28,7 +30,7 @@ def get(name: str, config: Config) -> Agent:
     """
     module = _BUILT_IN.get(name)
     if module is not None:
-        return cast(Agent, import_module(module).make(config))
+        return cast("Agent", import_module(module).make(config))
     configured = _configured(config)
     if name not in configured:
         raise UnknownAgent(name, [*BUILT_IN, *configured])
@@ -40,5 +42,5 @@ def known(config: Config) -> list[str]:
     return [*BUILT_IN, *_configured(config)]
 
 
-def _configured(config: Config) -> dict[str, Agent]:
-    return cast(dict[str, Agent], import_module(_CONFIGURED).make_all(config))
+def _configured(config: Config) -> "dict[str, Agent]":
+    return cast("dict[str, Agent]", import_module(_CONFIGURED).make_all(config))
