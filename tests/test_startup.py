@@ -1,6 +1,6 @@
 """What the hot commands load: a start-up is paid by every message (SPEC 13)."""
 
-import json
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -9,15 +9,20 @@ import pytest
 from tests.support.program import Program, seed_team
 
 PROBE = """
-import json, sys
+import sys
 before = set(sys.modules)
 from cafleet.cli.main import main
 code = main(sys.argv[1:])
-sys.stderr.write(json.dumps([code, sorted(set(sys.modules) - before)]))
+sys.stderr.write(repr([code, sorted(set(sys.modules) - before)]))
 """
 
 ALL = {
     "cafleet",
+    "cafleet.agents",
+    "cafleet.agents.locations",
+    "cafleet.agents.registry",
+    "cafleet.assets",
+    "cafleet.assets.guard",
     "cafleet.agents",
     "cafleet.agents.locations",
     "cafleet.agents.registry",
@@ -130,7 +135,7 @@ def _loaded(program: Program, *arguments: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", PROBE, *arguments], capture_output=True, env=program.environ, check=True
     )
-    code, modules = json.loads(done.stderr)
+    code, modules = ast.literal_eval(done.stderr.decode())
     assert code == 0, done.stdout
     return set(modules)
 

@@ -211,6 +211,31 @@ class AgentDidNotStart(CafleetError):
         super().__init__(f"{binary} ended right after it was started: {detail}")
 
 
+# -- assets ------------------------------------------------------------------------------------
+
+
+class NoAssets(CafleetError):
+    """no assets are installed at the resolved paths; run 'cafleet setup'"""
+
+
+class StaleAssets(CafleetError):
+    """Skills or presets of another version than this program's (SPEC 8)."""
+
+    def __init__(self, stale: "list[tuple[str, str]]", version: str) -> None:
+        """`stale`: (coding agent, recorded version)."""
+        self.stale, self.version = stale, version
+        recorded = ", ".join(f"{agent}={found}" for agent, found in stale)
+        super().__init__(f"stale assets ({recorded} ; cafleet {version}); run 'cafleet setup'")
+
+
+class AssetsNotInstalled(CafleetError):
+    """One agent's skills or preset could not be put in place; what was there before still is."""
+
+    def __init__(self, agent: str, path: str, detail: str) -> None:
+        self.agent, self.path, self.detail = agent, path, detail
+        super().__init__(f"cannot install {agent} assets at {path}: {detail}")
+
+
 # -- panes -------------------------------------------------------------------------------------
 
 

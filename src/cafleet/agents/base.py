@@ -106,6 +106,8 @@ class Agent(Protocol):
     notification is cut to it; a longer line can be typed, but a left-over of it is not known again."""
     scrub: Sequence[str]
     """Environment names (or `PREFIX_*`) that mark a process as running inside this product."""
+    has_assets: bool
+    """The product has a place for skills."""
 
     def check(self, model: str | None, effort: str | None) -> None:
         """Raises UsageError where model or effort cannot work for this product."""
@@ -120,7 +122,7 @@ class Agent(Protocol):
         ...
 
     def asset_home(self) -> AssetHome | None:
-        """Where `setup` installs for this product; None where it has no such place.
+        """Where `setup` installs for this product; None where `has_assets` is false.
 
         Raises CafleetError: a variable that must be absolute is not (SPEC 8)."""
         ...

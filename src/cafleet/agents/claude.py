@@ -17,7 +17,7 @@ from cafleet.agents.base import (
     StartRequest,
     option,
 )
-from cafleet.agents.locations import folder
+from cafleet.agents.locations import identity
 from cafleet.agents.screen import last_inked
 from cafleet.config import Config
 from cafleet.errors import UsageError
@@ -60,6 +60,7 @@ class Claude:
         "CLAUDE_CODE_SESSION_ID",
         "CLAUDE_PID",
     )
+    has_assets = True
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -91,7 +92,7 @@ class Claude:
         )
 
     def asset_home(self) -> AssetHome:
-        path, origin = folder(self._config, "CLAUDE_CONFIG_DIR", ".claude")
+        path, origin = identity(self.name, self._config)
         return AssetHome(path, origin, f"{path}/skills", None)
 
 

@@ -18,7 +18,7 @@ from cafleet.agents.base import (
     Screen,
     StartRequest,
 )
-from cafleet.agents.locations import folder
+from cafleet.agents.locations import identity
 from cafleet.agents.screen import last_inked
 from cafleet.config import Config
 from cafleet.errors import UsageError
@@ -54,6 +54,7 @@ class Codex:
         "CODEX_THREAD_ID",
         "CODEX_CI",
     )
+    has_assets = True
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -93,7 +94,7 @@ class Codex:
         return Reading(AgentState.WORKING if _is_working(screen, start) else AgentState.AT_REST, text, extent)
 
     def asset_home(self) -> AssetHome:
-        path, origin = folder(self._config, "CODEX_HOME", ".codex")
+        path, origin = identity(self.name, self._config)
         return AssetHome(path, origin, f"{path}/skills", Preset("codex.rules", f"{path}/rules/cafleet.rules"))
 
 

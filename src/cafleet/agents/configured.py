@@ -16,6 +16,7 @@ from cafleet.agents.base import (
     Screen,
     StartRequest,
 )
+from cafleet.agents.registry import BUILT_IN
 from cafleet.agents.screen import columns, last_inked
 from cafleet.config import Config
 from cafleet.errors import ConfigFileError, UsageError
@@ -62,6 +63,7 @@ class ConfiguredAgent:
         self.start_seconds = settings.start_seconds
         self.line_limit = settings.line_limit
         self.scrub: Sequence[str] = settings.scrub
+        self.has_assets = settings.skills is not None
         self._settings = settings
 
     def check(self, model: str | None, effort: str | None) -> None:
@@ -259,7 +261,7 @@ class _Reader:
         self._name = name
         if not _NAME.fullmatch(name):
             raise self._error(None, "is not a name (letters, digits, '.', '_' and '-')")
-        if name in ("claude", "codex", "opencode"):
+        if name in BUILT_IN:
             raise self._error(None, "is built in and cannot be defined again")
         if not isinstance(table, dict):
             raise self._error(None, "must be a table")

@@ -9,7 +9,7 @@ import os
 import re
 
 from cafleet.agents.base import AgentState, AssetHome, Extent, Preset, Reading, Screen, StartRequest, option
-from cafleet.agents.locations import folder
+from cafleet.agents.locations import identity
 from cafleet.agents.screen import cut_columns, last_inked
 from cafleet.config import Config
 from cafleet.errors import CafleetError, UsageError
@@ -31,6 +31,7 @@ class Opencode:
     line_limit = 149
     """A longer paste is shown as `[Pasted ~1 lines]`."""
     scrub = ("OPENCODE", "OPENCODE_PID", "OPENCODE_CLIENT", "OPENCODE_SERVER_PASSWORD")
+    has_assets = True
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -63,8 +64,10 @@ class Opencode:
         return Reading(AgentState.WORKING if working else AgentState.AT_REST, text, extent)
 
     def asset_home(self) -> AssetHome:
-        path, origin = folder(self._config, "OPENCODE_CONFIG_DIR", ".opencode")
-        skills = os.path.join(self._config.home, ".config", "opencode", "skills")
+        path, origin = identity(self.name, self._config)
+        configured = self._config.environ.get("XDG_CONFIG_HOME", "")
+        above = configured if os.path.isabs(configured) else os.path.join(self._config.home, ".config")
+        skills = os.path.join(above, "opencode", "skills")
         return AssetHome(path, origin, skills, Preset("opencode.md", f"{path}/agents/cafleet.md"))
 
 
