@@ -1,6 +1,7 @@
 """Exact interleavings: what happens when the world changes between two steps of a delivery."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from tests.support.drawn import QUESTION, RULE, standin_screen, working_screen
@@ -8,6 +9,7 @@ from tests.support.memory_multiplexer import ComposerProgram, MemoryMultiplexer,
 from tests.support.standin import BLIND
 from tests.support.team import Team
 
+from cafleet.clock import format_timestamp, utc_now
 from cafleet.delivery.drain import Attempted, drain_fleet, drain_for_message, type_plain_line
 from cafleet.delivery.line import ping_line, render_line
 from cafleet.errors import DatabaseFull, MultiplexerError, MultiplexerTimeout
@@ -427,6 +429,18 @@ def test_an_unknown_screen_that_does_not_move_gets_enter_again(team: Team, memor
     message_id = team.store(team.add("ada", address, agent=BLIND))
     assert drain_for_message(team.runtime, message_id) == NOTIFIED
     assert len(program.submitted) == 1
+
+
+@pytest.mark.parametrize(("age", "typed"), [(-5, True), (0, False), (9, False), (11, True)])
+def test_an_unknown_screen_soon_after_the_start_is_waited_for(
+    team: Team, memory: MemoryMultiplexer, age: int, typed: bool
+) -> None:
+    address, program = memory.add_composer(ComposerProgram(lambda composer: [composer]))
+    placed_at = format_timestamp(utc_now() - timedelta(seconds=age))
+    message_id = team.store(team.add("ada", address, agent=BLIND, placed_at=placed_at))
+    told = drain_for_message(team.runtime, message_id)
+    assert told == (NOTIFIED if typed else deferred("its agent is still starting"))
+    assert len(program.submitted) == typed
 
 
 # -- left-overs ----------------------------------------------------------------------------------

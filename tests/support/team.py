@@ -13,6 +13,9 @@ from cafleet.models import Member, Message, Placement
 from cafleet.multiplexer.base import Multiplexer, PaneAddress
 from cafleet.runtime import Runtime
 
+LONG_AGO = "2026-01-01T00:00:00.000000+00:00"
+"""When members were placed: their agents have started."""
+
 
 class Team:
     """One fleet with a Director, members where they are put, and the runtime of any process."""
@@ -51,7 +54,15 @@ class Team:
         """The next timestamp."""
         return format_timestamp(self._now())
 
-    def add(self, name: str, pane: PaneAddress | None, *, agent: str = AGENT, pending: bool = False) -> int:
+    def add(
+        self,
+        name: str,
+        pane: PaneAddress | None,
+        *,
+        agent: str = AGENT,
+        pending: bool = False,
+        placed_at: str = LONG_AGO,
+    ) -> int:
         """A member in `pane`; None: without a placement, or with one whose pane is still to come."""
         at = self.moment()
         with self.database.write() as connection:
@@ -65,7 +76,7 @@ class Team:
                     mux_pane_id=address.pane or None,
                     backend="tmux",
                     coding_agent=agent,
-                    created_at=at,
+                    created_at=placed_at,
                     mux_server=address.server,
                 )
                 members.insert_placement(connection, placement)

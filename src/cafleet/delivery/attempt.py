@@ -4,10 +4,11 @@ The drain loads this module, and with it all that types, only when there is some
 No transaction is open while a multiplexer works; the order is always pane lock, then database.
 """
 
+import math
 from typing import NamedTuple
 
 from cafleet.agents import registry
-from cafleet.clock import format_timestamp
+from cafleet.clock import format_timestamp, parse_timestamp
 from cafleet.db import members, notifications
 from cafleet.db.notifications import Delivery
 from cafleet.delivery.channel import Channel, Told
@@ -225,7 +226,15 @@ def _channel(runtime: Runtime, placement: Placement) -> Channel:
     """Today every agent is reached through its pane."""
     agent = registry.get(placement.coding_agent, runtime.config)
     multiplexer = runtime.multiplexer_for(placement.backend)
-    return PaneChannel(multiplexer, _address(placement), agent, placement.member_id)
+    starting = _age_seconds(runtime, placement) < agent.start_seconds
+    return PaneChannel(multiplexer, _address(placement), agent, placement.member_id, starting=starting)
+
+
+def _age_seconds(runtime: Runtime, placement: Placement) -> float:
+    """How long ago the member was placed; for ever, where the clock was set back since."""
+    placed = parse_timestamp(placement.created_at)
+    age = math.inf if placed is None else (runtime.now() - placed).total_seconds()
+    return age if age >= 0 else math.inf
 
 
 def _address(placement: Placement) -> PaneAddress:

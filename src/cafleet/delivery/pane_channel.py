@@ -40,12 +40,16 @@ class _Seen(Enum):
 class PaneChannel:
     """The pane of one member, whose lock the caller holds."""
 
-    def __init__(self, multiplexer: Multiplexer, address: PaneAddress, agent: Agent, member_id: int) -> None:
+    def __init__(
+        self, multiplexer: Multiplexer, address: PaneAddress, agent: Agent, member_id: int, *, starting: bool
+    ) -> None:
+        """`starting`: the agent may still be on its way to its first screen."""
         self.line_limit = agent.line_limit
         self._multiplexer = multiplexer
         self._address = address
         self._agent = agent
         self._member_id = member_id
+        self._starting = starting
         self._settle_seconds = agent.settle_seconds
 
     def tell(self, line: str, recognise: Recognise) -> Told:
@@ -58,6 +62,9 @@ class PaneChannel:
                 return Told(self._submit(reading.composer, view), left_over)
         if reason := why_not(reading, view, self._member_id):
             return Told(_deferred(reason))
+        if self._starting and reading.state is PaneState.NOT_RECOGNISED:
+            # The terminal would echo the line, and the agent would never see it.
+            return Told(_deferred("its agent is still starting"))
         return Told(self._paste_and_submit(line, view))
 
     def _paste_and_submit(self, line: str, before: PaneView) -> Notification:
