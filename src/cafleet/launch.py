@@ -31,6 +31,8 @@ MAX_PROMPT_BYTES = 96 * 1024
 SURVIVAL_SECONDS = 0.3
 """A program that cannot start at all has mostly ended by then."""
 _LOOK_SECONDS = 0.25
+_EXIT_STATUS_LOOKS = 5
+_EXIT_STATUS_PAUSE_SECONDS = 0.05
 _LONGEST_QUOTE = 40
 _LAST_WORDS_LINES = 20
 _PLACEHOLDERS = ("fleet_id", "member_id", "director_member_id", "coding_agent")
@@ -268,7 +270,7 @@ def _look(multiplexer: Multiplexer, pane: PaneAddress, agent: Agent, settle_seco
     try:
         return multiplexer.look(pane, settle_seconds=settle_seconds)
     except PaneGone:
-        raise AgentDidNotStart(agent.binary, "its pane has closed") from None
+        raise AgentDidNotStart(agent.binary, "its pane has closed; run it by hand to see why") from None
     except PaneDead:
         raise AgentDidNotStart(agent.binary, _last_words(multiplexer, pane)) from None
 
@@ -281,11 +283,21 @@ def _last_words(multiplexer: Multiplexer, pane: PaneAddress) -> str:
     """Exit status and last line of a dead pane, as far as they can be had."""
     words = "its program has ended"
     try:
-        status = multiplexer.list_panes(pane.server).get(pane.pane)
-        if status is not None and status.exit_status is not None:
-            words = f"exit status {status.exit_status}"
+        status = _exit_status(multiplexer, pane)
+        if status is not None:
+            words = f"exit status {status}"
         lines = multiplexer.capture(pane, lines=_LAST_WORDS_LINES).split("\n")
     except MultiplexerError:
         return words
     said = [line.strip() for line in lines if line.strip() and not line.startswith("Pane is dead")]
     return f"{words}: {said[-1]}" if said else words
+
+
+def _exit_status(multiplexer: Multiplexer, pane: PaneAddress) -> int | None:
+    """A multiplexer can see a program's terminal close before it has its exit status."""
+    for _ in range(_EXIT_STATUS_LOOKS):
+        found = multiplexer.list_panes(pane.server).get(pane.pane)
+        if found is None or found.exit_status is not None:
+            return None if found is None else found.exit_status
+        time.sleep(_EXIT_STATUS_PAUSE_SECONDS)
+    return None
