@@ -100,9 +100,17 @@ class Team:
             members.deregister(connection, member_id, self.moment())
             members.delete_placement(connection, member_id)
 
-    def store(self, to: int, text: str = "hello", *, sender: int | None = None, at: str | None = None) -> int:
-        """A delivery that nobody was told of yet."""
-        with self.database.write() as connection:
+    def store(
+        self,
+        to: int,
+        text: str = "hello",
+        *,
+        sender: int | None = None,
+        at: str | None = None,
+        database: Database | None = None,
+    ) -> int:
+        """A delivery that nobody was told of yet. `database`: of the process that stores it."""
+        with (database or self.database).write() as connection:
             return messages.insert(
                 connection,
                 from_member_id=sender or self.director,
