@@ -29,7 +29,7 @@ CHECK_SECONDS = 0.25
 """How often a waiter looks at the file itself, in case hints are lost."""
 QUIET_CHECK_SECONDS = 1.0
 """The same after a long quiet time."""
-QUIET_AFTER_SECONDS = 60.0
+QUIET_AFTER_SECONDS = 10.0
 """What counts as a long quiet time."""
 
 

@@ -86,7 +86,7 @@ async def _serve(open_runtime: Callable[[], Runtime], listener: socket.socket, h
     app = build_app(open_runtime, bound_host=host, on_failure=fail)
     settings = uvicorn.Config(
         app.asgi,
-        log_level="warning",
+        log_level="error",
         access_log=False,
         server_header=False,
         lifespan="on",

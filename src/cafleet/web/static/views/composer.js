@@ -3,6 +3,7 @@
 import { sendMessage } from "../api.js";
 import { EVERYONE, handleOf, parseAddressed, suggestions } from "../address.js";
 import { announce, fill, h, icon } from "../dom.js";
+import { fleetPath, go } from "../router.js";
 import { avatar } from "./parts.js";
 
 const MOST_SUGGESTIONS = 50;
@@ -110,6 +111,16 @@ export function composer(store) {
     grow();
   }
 
+  /** On a narrow page the field is on the timeline only: go there first. */
+  function whenVisible(action) {
+    if (element.checkVisibility()) {
+      action();
+      return;
+    }
+    window.addEventListener("hashchange", () => setTimeout(action), { once: true });
+    go(fleetPath(store.fleet));
+  }
+
   function grow() {
     field.style.height = "auto";
     field.style.height = `${Math.min(field.scrollHeight, 260)}px`;
@@ -176,12 +187,13 @@ export function composer(store) {
       button.disabled = closed;
     },
     focus() {
-      field.focus();
-      if (field.value === "") {
+      whenVisible(() => {
+        field.focus();
+        if (field.value !== "") return;
         field.value = "@";
         field.setSelectionRange(1, 1);
         suggest();
-      }
+      });
     },
     /** Begin a message to a member, keeping a text that is already there. */
     address(id) {
@@ -190,7 +202,7 @@ export function composer(store) {
       if (member === undefined) return;
       const before = parseAddressed(field.value, members);
       const rest = before.error === undefined ? before.text : field.value.replace(/^@/, "");
-      write(`@${handleOf(member, members)} `, rest);
+      whenVisible(() => write(`@${handleOf(member, members)} `, rest));
     },
   };
 }

@@ -11,7 +11,9 @@ export function monitorPanel(store) {
   const interval = h("input", { type: "number", id: "interval", min: 0, max: 604800, step: 1, required: true, inputmode: "numeric" });
   const save = h("button", { type: "submit", class: "button quiet" }, "Save");
   const form = h("form", { class: "interval" },
-    h("label", { for: "interval" }, "Wake every"), interval, h("span", { class: "muted" }, "seconds (0: never)"), save);
+    h("label", { for: "interval" }, "Seconds between wakes"), interval, save,
+    h("p", { class: "muted hint", id: "interval-hint" }, "0: only when asked for."));
+  interval.setAttribute("aria-describedby", "interval-hint");
   const wake = h("button", { type: "button", class: "button", on: { click: () => act(() => requestWake(store.fleet), "A wake was requested.") } },
     icon("bell"), "Wake now");
   const controls = h("div", { class: "monitor-controls" }, form, wake);
@@ -20,6 +22,8 @@ export function monitorPanel(store) {
   const element = h("section", { class: "panel", "aria-labelledby": "monitor-title" },
     h("h2", { id: "monitor-title", class: "section-title", tabindex: "-1" }, "Monitor"),
     state, facts, controls, status, pending);
+
+  let acting = false;
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -30,7 +34,7 @@ export function monitorPanel(store) {
   interval.addEventListener("input", () => { interval.dataset.touched = "yes"; });
 
   async function act(action, done) {
-    save.disabled = wake.disabled = true;
+    acting = save.disabled = wake.disabled = true;
     setText(status, "");
     try {
       store.monitor = await action();
@@ -42,7 +46,8 @@ export function monitorPanel(store) {
       status.dataset.tone = "bad";
       setText(status, error.message);
     }
-    save.disabled = wake.disabled = false;
+    acting = save.disabled = false;
+    draw();
   }
 
   function draw() {
@@ -54,6 +59,7 @@ export function monitorPanel(store) {
       fill(pending);
       return;
     }
+    wake.disabled = !monitor.live || acting;
     state.dataset.state = monitor.live ? "live" : "stopped";
     setText(state, monitor.live ? "Running" : monitor.configured ? "Stopped" : "No monitor has run in this fleet");
     if (document.activeElement !== interval && !interval.dataset.touched) {

@@ -52,8 +52,9 @@ export function roster(store) {
     row.drawn = drawn;
     row.member = member;
     setText(row.name, member.name);
-    setText(row.agent, [member.placement?.coding_agent, paneText(member)].filter(Boolean).join(" · "));
-    fill(row.kind, member.kind === "member" ? null : h("span", { class: "tag" }, member.kind));
+    setText(row.agent, member.placement?.coding_agent ?? "");
+    setText(row.pane, paneText(member));
+    fill(row.kind, member.kind === "member" || member.kind === member.name ? null : h("span", { class: "tag" }, member.kind));
     row.badge.hidden = member.unread === 0;
     setText(row.badge, member.unread > 99 ? "99+" : String(member.unread));
     drawPresence(row);
@@ -61,7 +62,7 @@ export function roster(store) {
 
   function makeRow(member) {
     const row = {
-      name: h("bdi", { class: "member-name" }), agent: h("span", { class: "member-agent" }),
+      name: h("bdi", { class: "member-name" }), agent: h("span", { class: "member-agent" }), pane: h("span", { class: "member-pane" }),
       kind: h("span", {}), state: h("span", { class: "member-state" }),
       badge: h("span", { class: "badge", "aria-hidden": "true" }), presence: h("span", { class: "presence", "aria-hidden": "true" }),
     };
@@ -71,7 +72,7 @@ export function roster(store) {
     },
     h("span", { class: "avatar-box" }, avatar(member.member_id, member.name), row.presence),
     h("span", { class: "member-text" },
-      h("span", { class: "member-head" }, row.name, row.kind),
+      h("span", { class: "member-head" }, row.name, row.kind, row.pane),
       h("span", { class: "member-detail" }, row.state, h("span", { class: "sep", "aria-hidden": "true" }, " · "), row.agent)),
     row.badge);
     row.element = h("li", {}, row.link);

@@ -25,7 +25,10 @@ export function timeline(store, address) {
     following = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR_END;
     if (following) clearNewer();
   }, { passive: true });
-  new ResizeObserver(() => following && toEnd()).observe(scroller);
+  // Entries get their real height only when they come into view, so the end moves a little afterwards.
+  const resized = new ResizeObserver(() => following && toEnd());
+  resized.observe(scroller);
+  resized.observe(list);
 
   function update(changes) {
     drawState();
@@ -136,7 +139,7 @@ export function timeline(store, address) {
         h("div", { class: "entry-main" },
           h("div", { class: "entry-head" },
             nameLink(first.from_member_id, first.from_member_name),
-            sender?.kind === "director" && h("span", { class: "tag" }, "director"),
+            sender?.kind === "director" && sender.name !== "director" && h("span", { class: "tag" }, "director"),
             h("span", { class: "arrow" }, h("span", { class: "visually-hidden" }, " to "), h("span", { "aria-hidden": "true" }, "→")),
             entry.broadcast
               ? h("span", { class: "everyone" }, icon("all"), "everyone")
