@@ -7,7 +7,6 @@ the file that only the parent can still read. So nothing stays on disk and no fa
 
 import contextlib
 import fcntl
-import json
 import os
 import stat
 import sys
@@ -45,7 +44,7 @@ class LaunchFile:
         try:
             _secure(self._launch.private_directory)
             self._path = os.path.join(
-                self._launch.private_directory, f"launch-{os.getpid()}-{os.urandom(8).hex()}.json"
+                self._launch.private_directory, f"launch-{os.getpid()}-{os.urandom(8).hex()}"
             )
             flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
             self._descriptor = os.open(self._path, flags, 0o600)
@@ -109,19 +108,17 @@ class LaunchFile:
 
 
 def _content(launch: LaunchSpec) -> bytes:
+    """Five counted lists, every item ended by a NUL, which no item can hold; see `launcher.read`."""
     environ = {name: value for name, value in launch.environ.items() if name not in PANE_OWN_VARIABLES}
-    content = json.dumps(
-        {
-            "argv": list(launch.argv),
-            "environ": environ,
-            "scrub": list(launch.scrub),
-            "directory": launch.directory,
-            "title": "".join(character for character in launch.title if character.isprintable()),
-        }
-    )
-    if "\\u0000" in content:
+    title = "".join(character for character in launch.title if character.isprintable())
+    lists = [[launch.directory], [title], launch.argv, launch.scrub, [f"{k}={v}" for k, v in environ.items()]]
+    items = [part for parts in lists for part in (str(len(parts)), *parts)]
+    if any("\0" in item for item in items):
         raise MultiplexerError("a program's arguments and environment cannot hold a NUL")
-    return content.encode("ascii")  # lone surrogates, as of undecodable file names, are escaped
+    try:
+        return "".join(item + "\0" for item in items).encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise MultiplexerError("a program's arguments and environment must be valid text") from error
 
 
 def _secure(directory: str) -> None:

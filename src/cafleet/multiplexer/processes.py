@@ -8,7 +8,6 @@ import contextlib
 import os
 import sys
 import time
-from typing import NamedTuple
 
 SHELLS = frozenset(("sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "oksh", "pdksh", "lksh"))
 SHELLS |= {"tcsh", "csh", "rc", "es", "nu", "elvish", "xonsh", "pwsh", "busybox"}
@@ -21,18 +20,20 @@ _POLL_SECONDS = 0.02
 _KILL_WAIT_SECONDS = 1.0
 
 
-class Process(NamedTuple):
+class Process:
     """One line of the process table."""
 
-    pid: int
-    parent: int
-    group: int
-    session: int
-    foreground_group: int
-    """Of its terminal; -1 without one."""
-    started: str
-    """Start time in clock ticks: with the pid it names one process for good."""
-    state: str
+    __slots__ = ("foreground_group", "group", "parent", "pid", "session", "started", "state")
+
+    def __init__(self, pid: int, fields: list[bytes]) -> None:
+        """`fields`: those of `/proc/<pid>/stat` after the name."""
+        self.pid = pid
+        self.state = fields[0].decode()
+        self.parent, self.group, self.session = int(fields[1]), int(fields[2]), int(fields[3])
+        self.foreground_group = int(fields[5])
+        """Of its terminal; -1 without one."""
+        self.started = fields[19]
+        """Start time in clock ticks: with the pid it names one process for good."""
 
 
 def shell_waits(command: str, pane_pid: int) -> bool:
@@ -176,16 +177,7 @@ def _read(pid: int) -> Process | None:
     except OSError:
         return None
     # The name in parentheses may hold anything, parentheses too.
-    fields = text[text.rindex(b")") + 2 :].split()
-    return Process(
-        pid=pid,
-        state=fields[0].decode(),
-        parent=int(fields[1]),
-        group=int(fields[2]),
-        session=int(fields[3]),
-        foreground_group=int(fields[5]),
-        started=fields[19].decode(),
-    )
+    return Process(pid, text[text.rindex(b")") + 2 :].split())
 
 
 def _arguments(pid: int) -> list[str]:

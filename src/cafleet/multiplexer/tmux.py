@@ -8,7 +8,6 @@ import contextlib
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from cafleet.errors import MultiplexerError, NotInMultiplexer, PaneBusy, PaneDead, PaneGone
 from cafleet.multiplexer import child, launch_file, processes, screen_text
@@ -33,7 +32,7 @@ _WHERE_FORMAT = (
     "#{pid} #{pane_pid} #{pane_dead} #{window_zoomed_flag} #{pane_width} #{pane_height}"
     " #{window_width} #{window_height} #{window_panes} #{session_id} #{window_id} #{session_name}"
 )
-_OPENED_FORMAT = "#{pid} #{pane_id} #{window_id} #{pane_pid} #{session_name}"
+_OPENED_FORMAT = "#{pid} #{pane_id} #{window_id} #{session_name}"
 _LIST_FORMAT = (
     "#{pid} #{pane_id} #{pane_dead} s#{pane_dead_status} g#{pane_dead_signal} #{pane_current_command}"
 )
@@ -43,16 +42,18 @@ _SERVER_MISSING = ("no server running", "lost server", "server exited")
 _SOCKET_MISSING = ("No such file or directory", "Connection refused", "Not a directory")
 
 
-class _Server(NamedTuple):
-    socket: str
-    pid: int
+class _Server:
+    """A server that can be reached from here, if it still is the one that was recorded."""
+
+    def __init__(self, socket: str, pid: int) -> None:
+        self.socket, self.pid = socket, pid
 
 
-class _Target(NamedTuple):
+class _Target:
     """A pane of which every part was checked: safe inside a tmux command string."""
 
-    server: _Server
-    pane: str
+    def __init__(self, server: _Server, pane: str) -> None:
+        self.server, self.pane = server, pane
 
 
 class Tmux:
@@ -226,32 +227,19 @@ class Tmux:
         line = self._run(target.server, *_listed(target, _WHERE_FORMAT))
         if not line:
             raise PaneGone(f"pane {target.pane} is gone")
-        pid, pane_pid, dead, zoomed, *sizes, session, window, name = _fields(_lines(line)[0], 12)
-        _expect_server(target.server, pid)
-        width, height, window_width, window_height, window_panes = map(int, sizes)
-        return _Where(
-            pane_pid=int(pane_pid),
-            dead=dead == "1",
-            zoomed=zoomed == "1",
-            width=width,
-            height=height,
-            window_width=window_width,
-            window_height=window_height,
-            window_panes=window_panes,
-            session=session,
-            window=window,
-            session_name=name,
-        )
+        where = _Where(_lines(line)[0])
+        _expect_server(target.server, where.server_pid)
+        return where
 
     def _split(self, target: _Target, where: "_Where", argv: Sequence[str]) -> "_Opened":
         *first, last = _placings(target, where, argv)
         for attempt in first:
             try:
-                return _opened(self._run(target.server, *attempt))
+                return _Opened(self._run(target.server, *attempt))
             except MultiplexerError as error:
                 if "no space" not in str(error):
                     raise
-        return _opened(self._run(target.server, *last))
+        return _Opened(self._run(target.server, *last))
 
     def _lives(self, server: _Server, pane: str) -> bool:
         status = self.list_panes(_server_name(server)).get(pane)
@@ -278,27 +266,23 @@ class Tmux:
         return finished.output
 
 
-class _Where(NamedTuple):
+class _Where:
     """What is known of a pane before something is done about it. Sizes are in cells."""
 
-    pane_pid: int
-    dead: bool
-    zoomed: bool
-    width: int
-    height: int
-    window_width: int
-    window_height: int
-    window_panes: int
-    session: str
-    window: str
-    session_name: str
+    def __init__(self, line: str) -> None:
+        fields = _fields(line, 12)
+        self.server_pid, self.pane_pid = fields[0], int(fields[1])
+        self.dead, self.zoomed = fields[2] == "1", fields[3] == "1"
+        self.width, self.height, self.window_width, self.window_height = map(int, fields[4:8])
+        self.window_panes = int(fields[8])
+        self.session, self.window, self.session_name = fields[9:]
 
 
-class _Opened(NamedTuple):
-    server_pid: str
-    pane: str
-    window: str
-    session_name: str
+class _Opened:
+    """What tmux says of a pane that it just opened."""
+
+    def __init__(self, output: str) -> None:
+        self.server_pid, self.pane, self.window, self.session_name = _fields(_lines(output)[-1], 4)
 
 
 # -- names of servers and panes ------------------------------------------------------------------
@@ -421,11 +405,6 @@ def _mode(mode: str, synchronized: bool, input_off: bool) -> str:
     if synchronized:
         return "synchronize-panes"
     return "input-off" if input_off else ""
-
-
-def _opened(output: str) -> _Opened:
-    server_pid, pane, window, _, session_name = _fields(_lines(output)[-1], 5)
-    return _Opened(server_pid, pane, window, session_name)
 
 
 def _lines(output: str) -> list[str]:
