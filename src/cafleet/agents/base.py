@@ -56,6 +56,8 @@ class Reading(NamedTuple):
     empty: nothing; None: no composer can be read on this screen."""
     extent: Extent = Extent.WHOLE
     """Use `holds` rather than comparing `composer` with a line."""
+    below: tuple[str, ...] = ()
+    """The next rows, of which any number can belong to the composer's text: where it ends cannot be seen."""
 
 
 class StartRequest(NamedTuple):
@@ -140,7 +142,13 @@ def holds(reading: Reading, line: str, *, just_pasted: bool) -> bool:
     if reading.extent is Extent.FOLDED:
         return just_pasted
     shown, wanted = _squeezed(reading.composer), _squeezed(line)
-    return wanted.endswith(shown) if reading.extent is Extent.TAIL else shown == wanted
+    if reading.extent is Extent.TAIL:
+        return wanted.endswith(shown)
+    for row in reading.below:
+        if shown == wanted:
+            break
+        shown += _squeezed(row)
+    return shown == wanted
 
 
 def utf16_length(text: str) -> int:

@@ -17,6 +17,7 @@ from cafleet.agents.base import (
     Reading,
     Screen,
     StartRequest,
+    option,
 )
 from cafleet.agents.locations import identity
 from cafleet.agents.screen import last_inked
@@ -79,7 +80,7 @@ class Codex:
             "workspace-write",
         ]
         if request.model:
-            argv.append(f"--model={request.model}")
+            argv += option("--model", request.model)
         if request.effort:
             argv.append(f"--config=model_reasoning_effort={request.effort}")
         return [*argv, "--", request.prompt]

@@ -93,15 +93,18 @@ class ConfiguredAgent:
         last = last_inked(screen.rows)
         bottom = range(max(0, last + 1 - BOTTOM_ROWS), last + 1)
         block = _composer_block(screen, bottom, self._settings)
-        below = bottom if block is None else range(block.stop, bottom.stop)
-        if _any_row(screen, below, self._settings.awaiting_user):
-            return Reading(AgentState.AWAITING_USER, None)
-        others = [at for at in bottom if block is None or at not in block]
-        working = _any_row(screen, others, self._settings.working)
         if block is None:
+            if _any_row(screen, bottom, self._settings.awaiting_user):
+                return Reading(AgentState.AWAITING_USER, None)
+            working = _any_row(screen, bottom, self._settings.working)
             return Reading(AgentState.WORKING if working else AgentState.UNKNOWN, None)
-        text = _draft(screen, block, self._settings)
-        return Reading(AgentState.WORKING if working else AgentState.AT_REST, text, Extent.WHOLE)
+        if _any_row(screen, range(block.possible_end, bottom.stop), self._settings.awaiting_user):
+            return Reading(AgentState.AWAITING_USER, None)
+        others = [at for at in bottom if not block.start <= at < block.possible_end]
+        working = _any_row(screen, others, self._settings.working)
+        text, below = _draft(screen, block, self._settings)
+        state = AgentState.WORKING if working else AgentState.AT_REST
+        return Reading(state, text, Extent.WHOLE, below)
 
     def asset_home(self) -> AssetHome | None:
         folder = self._settings.skills
@@ -120,7 +123,15 @@ def _match(pattern: re.Pattern[str], row: str) -> re.Match[str] | None:
     return pattern.search(row) or pattern.search(row + " ")
 
 
-def _composer_block(screen: Screen, bottom: range, settings: Settings) -> range | None:
+class _Block(NamedTuple):
+    """The composer's rows: from `start` up to `end` for certain, up to `possible_end` perhaps."""
+
+    start: int
+    end: int
+    possible_end: int
+
+
+def _composer_block(screen: Screen, bottom: range, settings: Settings) -> _Block | None:
     """The lowest row that matches, and the rows into which its text is wrapped."""
     if settings.composer is None:
         return None
@@ -131,14 +142,18 @@ def _composer_block(screen: Screen, bottom: range, settings: Settings) -> range 
     # A wrapped row of the text can itself look like the composer's first row.
     while found and all(_is_wrapped(screen, at) for at in range(found[-1], start)):
         start = found.pop()
-    end = start + 1
-    if _first_draft(screen, start, settings.composer):
-        while end < bottom.stop and _continues(screen, end, settings):
+    end = possible_end = start + 1
+    if not _first_draft(screen, start, settings.composer):
+        return _Block(start, end, end)
+    while possible_end < bottom.stop and _may_go_on(screen, possible_end, settings):
+        if end == possible_end and (settings.composer_end is not None or _is_full(screen, end - 1)):
             end += 1
-    return range(start, end)
+        possible_end += 1
+    return _Block(start, end, possible_end)
 
 
-def _continues(screen: Screen, at: int, settings: Settings) -> bool:
+def _may_go_on(screen: Screen, at: int, settings: Settings) -> bool:
+    """Whether row `at` can belong to the text of the row above it."""
     row = screen.rows[at]
     if not row.strip() or _RULE.fullmatch(row.strip()):
         return False
@@ -147,9 +162,14 @@ def _continues(screen: Screen, at: int, settings: Settings) -> bool:
     return _is_wrapped(screen, at - 1)
 
 
+def _is_full(screen: Screen, at: int) -> bool:
+    """Whether the row reaches the edge; a wide character and two blanks can stand before it unseen."""
+    return bool(screen.width) and columns(screen.rows[at]) >= screen.width - 3
+
+
 def _is_wrapped(screen: Screen, at: int) -> bool:
     """Whether the next row's first word would not have fitted into row `at`."""
-    if not screen.width:
+    if not screen.width or _is_full(screen, at):
         return True
     words = screen.rows[at + 1].split()
     return bool(words) and columns(screen.rows[at]) + 1 + columns(words[0]) > screen.width - _WRAP_SLACK
@@ -164,14 +184,17 @@ def _first_draft(screen: Screen, start: int, composer: re.Pattern[str]) -> str:
     return screen.ink[start][begin:end].strip()
 
 
-def _draft(screen: Screen, block: range, settings: Settings) -> str:
+def _draft(screen: Screen, block: _Block, settings: Settings) -> tuple[str, tuple[str, ...]]:
+    """The text, and the rows that may belong to it."""
     if settings.composer is None:
-        return ""
-    first = _first_draft(screen, block.start, settings.composer)
-    text = "\n".join([first, *(screen.ink[at].strip() for at in block[1:])]).strip()
+        return "", ()
+    rows = [screen.ink[at].strip() for at in range(block.start, block.possible_end)]
+    rows[0] = _first_draft(screen, block.start, settings.composer)
+    sure = block.end - block.start
+    text = "\n".join(rows[:sure]).strip()
     if settings.placeholder is not None and settings.placeholder.fullmatch(text):
-        return ""
-    return text
+        return "", ()
+    return text, tuple(rows[sure:])
 
 
 # -- the command line --------------------------------------------------------------------------
