@@ -55,7 +55,7 @@ def test_a_program_that_does_not_read() -> None:
 )
 def test_a_program_that_does_not_end_is_killed_and_reaped(code: str) -> None:
     before = set(os.listdir("/proc/self/fd"))
-    with pytest.raises(MultiplexerTimeout, match="did not answer within 0.2 s"):
+    with pytest.raises(MultiplexerTimeout, match=r"did not answer within 0\.2 s"):
         run_python(code, text="input", timeout_seconds=0.2)
     assert set(os.listdir("/proc/self/fd")) == before
     with pytest.raises(ChildProcessError):

@@ -37,9 +37,10 @@ def test_what_is_handed_over_is_what_arrives(launch: LaunchSpec) -> None:
 
 
 def test_a_launch_that_nobody_takes_is_taken_back(launch: LaunchSpec) -> None:
-    with pytest.raises(MultiplexerTimeout), LaunchFile(launch) as handed_over:
+    with LaunchFile(launch) as handed_over:
         assert len(files(launch)) == 1
-        handed_over.wait_until_started(lambda: True, timeout_seconds=0.1)
+        with pytest.raises(MultiplexerTimeout):
+            handed_over.wait_until_started(lambda: True, timeout_seconds=0.1)
     assert files(launch) == []
 
 
@@ -57,8 +58,6 @@ def test_a_launcher_that_hangs_after_taking_it_is_a_timeout(launch: LaunchSpec) 
         with pytest.raises(MultiplexerTimeout):
             handed_over.wait_until_started(lambda: True, timeout_seconds=0.1)
         os.close(taken)
-        with pytest.raises(MultiplexerError):  # nobody emptied it
-            handed_over.wait_until_started(lambda: True, timeout_seconds=1.0)
 
 
 @pytest.mark.parametrize("argv", [["/bin/x", "a\0b"], ["/bin/x", "\ud800"]])

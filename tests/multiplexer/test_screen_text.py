@@ -8,26 +8,21 @@ from hypothesis import strategies as st
 
 from cafleet.multiplexer import screen_text
 
-PIECES = st.lists(
-    st.one_of(
-        st.text(max_size=5),
-        st.sampled_from(
-            [
-                "\x1b[2m",
-                "\x1b[0;31m",
-                "\x1b[m",
-                "\x1b[2J",
-                "\x1b]0;t\x07",
-                "\x1b]8;;u\x1b\\",
-                "\x0e",
-                "\x0f",
-                "\x1b",
-            ]
-            + ["\x1b(0", "\x1bP1;2|x\x1b\\", "\x9b31m", "\x1b[38;5;12m", "\x1b[", "\x1b]", "\x07"]
-        ),
+SEQUENCES = (
+    *(
+        "\x1b[2m",
+        "\x1b[0;31m",
+        "\x1b[m",
+        "\x1b[2J",
+        "\x1b]0;t\x07",
+        "\x1b]8;;u\x1b\\",
+        "\x0e",
+        "\x0f",
+        "\x1b",
     ),
-    max_size=8,
-).map("".join)
+    *("\x1b(0", "\x1bP1;2|x\x1b\\", "\x9b31m", "\x1b[38;5;12m", "\x1b[", "\x1b]", "\x07"),
+)
+PIECES = st.lists(st.one_of(st.text(max_size=5), st.sampled_from(SEQUENCES)), max_size=8).map("".join)
 
 
 @pytest.mark.parametrize(
