@@ -117,10 +117,10 @@ def test_the_agent_has_ended_and_its_pane_remains(fleet: World) -> None:
 
 
 def test_the_agent_has_given_way_to_a_shell(fleet: World) -> None:
-    fleet.script_agent("shelled", "sleep 1; exec /bin/sh -i")
+    fleet.script_agent("shelled", "sleep 1; PS1='prompt: ' exec /bin/sh -i")
     created = fleet.run(*fleet.creation("shelled"))
     pane = created.stdout.split()[-1].removeprefix("pane=")
-    wait_until(lambda: fleet.server.show("#{pane_current_command}", pane) == "sh", what="the shell")
+    fleet.server.wait_for_text(pane, "prompt:")
     planted = fleet.home / "planted"
     notification, _ = _send(fleet, 2, f"; touch {planted}")
     assert notification["state"] == "deferred"
