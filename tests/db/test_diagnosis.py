@@ -16,7 +16,6 @@ from tests.support.database import (
     fresh_database,
     held_by_another_process,
     kill_while_writing,
-    open_to_all,
     run_sql,
     run_without_rights,
 )
@@ -255,7 +254,6 @@ def test_no_permission_is_unreadable(tmp_path: Path, closed: str) -> None:
     folder.mkdir()
     path = folder / "team.db"
     fresh_database(folder).close()
-    open_to_all(tmp_path)
     folder.chmod(0o755 if closed == "file" else 0o600)
     path.chmod(0)
     finished = run_without_rights(

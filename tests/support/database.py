@@ -1,7 +1,6 @@
 """Databases for tests, always below `tmp_path`: fresh, old, half-written, held by another process."""
 
 import hashlib
-import os
 import signal
 import sqlite3
 import subprocess
@@ -18,9 +17,6 @@ from cafleet.db.migrate import setup_database
 from cafleet.db.steps import apply_steps
 
 SETUP_TIME = datetime(2026, 1, 1, tzinfo=UTC)
-
-NOBODY = 65534
-"""A user id without rights."""
 
 
 def fresh_database(directory: Path, name: str = "team.db") -> Database:
@@ -147,34 +143,23 @@ def held_by_another_process(path: Path, *statements: str) -> Iterator[None]:
         holder.stdout.close()
 
 
-def run_without_rights(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python code as a user to whom file modes apply: this one, or for root a user without rights.
+DROP_PRIVILEGES = """
+import ctypes, os, sys
+if os.geteuid() == 0:
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    assert ctypes.CDLL(None, use_errno=True).capset(header, (ctypes.c_uint32 * 6)()) == 0
+"""
+"""Root stays the owner of its files but no longer passes over their modes."""
 
-    The caller opens the folders on the way; `cafleet` can be imported.
-    """
-    prelude = (
-        "import os, sys\n"
-        f"sys.path.insert(0, {str(Path(__file__).parent.parent.parent / 'src')!r})\n"
-        # Imported first: that user may not be able to read the source tree.
-        "import cafleet.db.database, cafleet.db.migrate, cafleet.db.backup, cafleet.db.private_copy\n"
-        "import cafleet.db.wakeups\n"
-        f"if os.getuid() == 0: os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n"
-    )
+
+def run_without_rights(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python code to which file modes apply, also when the tests run as root."""
     return subprocess.run(
-        [sys.executable, "-W", "error", "-c", prelude + script, *arguments],
+        [sys.executable, "-W", "error", "-c", DROP_PRIVILEGES + script, *arguments],
         check=False,
         capture_output=True,
         text=True,
-        cwd="/",
     )
-
-
-def open_to_all(directory: Path) -> None:
-    """Let every user pass through `directory` and what is above it, as far as it is a test's own."""
-    for folder in (directory, *directory.parents):
-        facts = folder.stat()
-        if facts.st_uid == os.getuid() and not facts.st_mode & 0o001:
-            folder.chmod(facts.st_mode | 0o011)
 
 
 def sha256_of(path: Path) -> str:

@@ -10,23 +10,25 @@ import os
 import stat
 from contextlib import suppress
 
-SUN_PATH_LENGTH = 100
-"""Bytes of a socket's path that every system accepts."""
+ADDRESS_BYTES = 100
+"""What every system accepts as the path of a socket."""
+NAME_BYTES = 32
+"""More than any socket's name here."""
 
 
 def send_hints(directory: str, names: list[str]) -> None:
     """Wake whoever waits: `names` are the sockets in `directory`. Sockets that nobody reads are removed."""
-    try:
-        sender = _socket.socket(_socket.AF_UNIX, _socket.SOCK_DGRAM)
-    except OSError:
-        return
-    address = _Addresses(directory)
-    try:
-        for name in names:
-            _send(sender, address.of(name), os.path.join(directory, name))
-    finally:
-        sender.close()
-        address.close()
+    with suppress(OSError):
+        address = _Addresses(directory)
+        try:
+            sender = _socket.socket(_socket.AF_UNIX, _socket.SOCK_DGRAM)
+            try:
+                for name in names:
+                    _send(sender, address.of(name), os.path.join(directory, name))
+            finally:
+                sender.close()
+        finally:
+            address.close()
 
 
 class Receiver:
@@ -36,13 +38,14 @@ class Receiver:
         make_private(directory)
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
         self._path = os.path.join(directory, name)
-        self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_DGRAM)
         address = _Addresses(directory)
         try:
-            self._socket.bind(address.of(name))
-        except BaseException:
-            self._socket.close()
-            raise
+            self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_DGRAM)
+            try:
+                self._socket.bind(address.of(name))
+            except BaseException:
+                self._socket.close()
+                raise
         finally:
             address.close()
 
@@ -73,7 +76,7 @@ class _Addresses:
     def __init__(self, directory: str) -> None:
         self._prefix = directory
         self._descriptor: int | None = None
-        if len(os.fsencode(directory)) + 32 > SUN_PATH_LENGTH:
+        if len(os.fsencode(directory)) + NAME_BYTES > ADDRESS_BYTES:
             self._descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
             self._prefix = f"/proc/self/fd/{self._descriptor}"
 
