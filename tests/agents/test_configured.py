@@ -4,10 +4,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from tests.support.agent_screens import holds
 
 from cafleet import config
 from cafleet.agents import registry, screen
-from cafleet.agents.base import Agent, AgentState, StartRequest, holds
+from cafleet.agents.base import Agent, AgentState, StartRequest
 from cafleet.errors import CafleetError, ConfigFileError, UnknownAgent, UsageError
 
 GEMINI = """\

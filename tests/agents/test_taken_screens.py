@@ -1,10 +1,10 @@
 """The built-in agents against screens of the real programs (SPEC 4.3)."""
 
 import pytest
-from tests.support.agent_screens import Taken, built_in, load
+from tests.support.agent_screens import Taken, built_in, holds, load
 
 from cafleet.agents import screen
-from cafleet.agents.base import AgentState, Extent, holds
+from cafleet.agents.base import AgentState, Extent
 
 TAKEN = load()
 SCENES = {

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cafleet import config
 from cafleet.agents import registry, screen
-from cafleet.agents.base import Agent, Screen
+from cafleet.agents.base import Agent, Extent, Reading, Screen
 
 FOLDER = Path(__file__).parent.parent / "agents" / "screens"
 
@@ -37,6 +37,18 @@ class Taken(NamedTuple):
 def built_in(name: str) -> Agent:
     """A built-in agent with nothing set in the environment."""
     return registry.get(name, config.load({"HOME": "/nonexistent"}))
+
+
+def holds(reading: Reading, line: str, *, just_pasted: bool) -> bool:
+    """Whether the composer holds `line` and nothing else; blanks and line breaks do not count.
+
+    `just_pasted`: whoever pasted it a moment ago may take a folded paste for it.
+    """
+    texts = ["".join(text.split()) for text in reading.texts()]
+    wanted = "".join(line.split())
+    if not texts or not texts[0] or reading.extent is Extent.FOLDED:
+        return just_pasted and reading.extent is Extent.FOLDED
+    return wanted.endswith(texts[0]) if reading.extent is Extent.TAIL else wanted in texts
 
 
 def load() -> dict[str, Taken]:

@@ -55,9 +55,15 @@ class Reading(NamedTuple):
     """What stands in the composer (placeholders excluded, its rows joined with a newline);
     empty: nothing; None: no composer can be read on this screen."""
     extent: Extent = Extent.WHOLE
-    """Use `holds` rather than comparing `composer` with a line."""
     below: tuple[str, ...] = ()
     """The next rows, of which any number can belong to the composer's text: where it ends cannot be seen."""
+
+    def texts(self) -> list[str]:
+        """Every text that the composer can hold, the shortest first; empty where there is none."""
+        texts = [] if self.composer is None else [self.composer]
+        for row in self.below:
+            texts.append(f"{texts[-1]}\n{row}")
+        return texts
 
 
 class StartRequest(NamedTuple):
@@ -130,39 +136,9 @@ class Agent(Protocol):
         ...
 
 
-def holds(reading: Reading, line: str, *, just_pasted: bool) -> bool:
-    """Whether the composer holds `line` and nothing else. Blanks and line breaks do not count.
-
-    `just_pasted`: the composer was seen empty and `line` was pasted right after, all under the pane
-    lock; only then can a folded paste be taken for the line. A scrolled composer is judged by the
-    end of the text that it shows.
-    """
-    if not reading.composer:
-        return False
-    if reading.extent is Extent.FOLDED:
-        return just_pasted
-    shown, wanted = _squeezed(reading.composer), _squeezed(line)
-    if reading.extent is Extent.TAIL:
-        return wanted.endswith(shown)
-    for row in reading.below:
-        if shown == wanted:
-            break
-        shown += _squeezed(row)
-    return shown == wanted
-
-
-def utf16_length(text: str) -> int:
-    """Length in the unit in which the products count."""
-    return len(text) + sum(character > "\uffff" for character in text)
-
-
 def option(flag: str, value: str) -> list[str]:
     """`flag` with its value; a value that looks like a flag itself is attached to it."""
     return [f"{flag}={value}"] if value.startswith("-") else [flag, value]
-
-
-def _squeezed(text: str) -> str:
-    return "".join(text.split())
 
 
 def find_binary(name: str, path: str) -> str | None:

@@ -56,10 +56,10 @@ class PaneChannel:
         """See `Channel.tell`. Costs three calls of the multiplexer for a pane at rest."""
         view = self._multiplexer.look(self._address)
         reading = classify(view, self._agent)
-        if reading.state is PaneState.DRAFT and reading.composer is not None:
-            left_over = recognise(reading.composer)
-            if left_over:
-                return Told(self._submit(reading.composer, view), left_over)
+        if reading.state is PaneState.DRAFT:
+            for text in reading.texts:
+                if left_over := recognise(text):
+                    return Told(self._submit(text, view), left_over)
         if reason := why_not(reading, view, self._member_id):
             return Told(_deferred(reason))
         if self._starting and reading.state is PaneState.NOT_RECOGNISED:
@@ -144,7 +144,7 @@ def _holds(reading: PaneReading, line: str) -> bool:
     """Whether the composer, empty before `line` was pasted, holds it and nothing else."""
     if not reading.composer:
         return False
-    if reading.extent is Extent.FOLDED or comparable(reading.composer) == comparable(line):
+    if reading.extent is Extent.FOLDED or comparable(line) in map(comparable, reading.texts):
         return True
     # In a small pane the end is all that can be seen, whether the agent's screen says so or not.
     shortest = 1 if reading.extent is Extent.TAIL else SHORTEST_TAIL

@@ -39,6 +39,8 @@ class PaneReading(NamedTuple):
     """What stands in the composer; empty: nothing; None: no composer can be read."""
     extent: Extent = Extent.WHOLE
     """How much of it the screen shows."""
+    texts: tuple[str, ...] = ()
+    """Every text that the composer can hold, where it cannot be seen where that ends."""
 
 
 def classify(view: PaneView, agent: Agent) -> PaneReading:
@@ -52,7 +54,7 @@ def classify(view: PaneView, agent: Agent) -> PaneReading:
     state = _OF_AGENT[reading.state]
     if state is not PaneState.AWAITING_USER and reading.composer and reading.composer.strip():
         state = PaneState.DRAFT
-    return PaneReading(state, reading.composer, reading.extent)
+    return PaneReading(state, reading.composer, reading.extent, tuple(reading.texts()))
 
 
 def why_not(reading: PaneReading, view: PaneView, member_id: int) -> str | None:
