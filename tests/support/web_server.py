@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from tests.support.program import SCRIPT
 
@@ -146,19 +147,26 @@ class Event(NamedTuple):
 class EventReader:
     """Reads a stream; `last_id` is what a browser would resume with."""
 
-    def __init__(self, port: int, fleet: int, last_id: str | None) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)
-        headers = {"Last-Event-ID": last_id} if last_id else {}
-        self._connection.request("GET", f"/api/events?fleet_id={fleet}", headers=headers)
-        self._response = self._connection.getresponse()
-        self.status = self._response.status
-        self.headers = {name.lower(): value for name, value in self._response.getheaders()}
+    def __init__(self, port: int, fleet: int, last_id: str | None, *, query: str = "") -> None:
+        """`last_id` goes into the header, `query` into the address."""
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=ANSWER_SECONDS)
+        self._file = self._socket.makefile("rb", 1 << 16)
+        parameter = f"&last_event_id={quote(query, safe='')}" if query else ""
+        header = f"Last-Event-ID: {last_id}\r\n" if last_id else ""
+        # HTTP/1.0: the stream arrives as it is, without chunks around it.
+        head = f"GET /api/events?fleet_id={fleet}{parameter} HTTP/1.0\r\nHost: localhost\r\n{header}\r\n"
+        self._socket.sendall(head.encode())
+        self.status = int(self._file.readline().split()[1])
+        self.headers: dict[str, str] = {}
+        while (line := self._file.readline().decode().strip()) != "":
+            name, _, value = line.partition(": ")
+            self.headers[name.lower()] = value
         self.last_id = last_id or ""
 
     def next(self) -> Event | None:
         """The next event; None at the end of the stream."""
         fields: dict[str, str] = {}
-        while line := self._response.readline().decode():
+        while line := self._file.readline().decode():
             if line == "\n":
                 if fields:
                     self.last_id = fields.get("id", self.last_id)
@@ -193,8 +201,8 @@ class EventReader:
         return found
 
     def close(self) -> None:
-        self._response.close()
-        self._connection.close()
+        self._file.close()
+        self._socket.close()
 
     def __enter__(self) -> "EventReader":
         return self

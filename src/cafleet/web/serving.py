@@ -17,6 +17,7 @@ from cafleet.web.security import is_loopback
 
 GRACE_SECONDS = 5
 """Calls that are under way when the server is told to stop may take so long."""
+STUCK_MILLISECONDS = 30_000
 BACKLOG = 128
 
 
@@ -46,6 +47,9 @@ def bind(host: str, port: int, *, allow_remote: bool) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            # Connections inherit it: a reader that takes nothing for so long is cut off by the kernel.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MILLISECONDS)
         listener.bind(address)
         listener.listen(BACKLOG)
     except OSError as error:
