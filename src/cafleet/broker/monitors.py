@@ -75,18 +75,21 @@ def request_wake(runtime: Runtime, fleet_id: int) -> None:
 
 
 def loop_is_live(row: MonitorRuntime | None, now: datetime) -> bool:
-    """A fresh heartbeat *and* an existing process; an absent or unreadable heartbeat is not fresh."""
+    """A fresh heartbeat *and* an existing process; an absent or unreadable heartbeat is not fresh.
+
+    Neither is one from the future beyond the same span: the clock was set back, and either the loop
+    corrects it with its next tick or nobody ever will."""
     if row is None or row.pid is None:
         return False
     heartbeat = parse_timestamp(row.last_tick_at)
     if heartbeat is None:
         return False
     limit = max(FRESH_SECONDS, 3 * row.tick_seconds)
-    return (now - heartbeat).total_seconds() < limit and process_exists(row.pid)
+    return abs((now - heartbeat).total_seconds()) < limit and process_exists(row.pid)
 
 
 def process_exists(pid: int) -> bool:
-    """Whether a process has this id; 0 and below never do."""
+    """Whether a process has this id; 0 and below never do, nor one that has ended and was not reaped."""
     if pid <= 0:
         return False
     try:
@@ -95,4 +98,13 @@ def process_exists(pid: int) -> bool:
         return False
     except (PermissionError, OverflowError) as error:
         return isinstance(error, PermissionError)
-    return True
+    return not _has_ended(pid)
+
+
+def _has_ended(pid: int) -> bool:
+    """A zombie; False where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[:1] in ([b"Z"], [b"X"])
+    except OSError:
+        return False
