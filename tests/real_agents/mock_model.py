@@ -67,8 +67,8 @@ def decide(turn: Turn) -> Answer:
         notice = _NOTICE.search(line)
         order = None if notice else _ORDER.search(line)
         if notice:
-            members = _MEMBER.findall("\n".join(turn.said))
-            commands.append(f"cafleet message poll {members[-1]} && cafleet message ack {notice[1]}")
+            member = (_MEMBER.findall("\n".join(turn.said)) or ["0"])[-1]
+            commands.append(f"cafleet message poll {member} && cafleet message ack {notice[1]}")
         elif order and order[1] == "wait":
             wait_seconds += float(order[2])
         elif order and order[1] == "shell":

@@ -117,6 +117,15 @@ def record(recorder: Recorder, plain: list[str], folder: str, untrusted: str) ->
     stage.key(pane, "C-u")
     time.sleep(0.5)
 
+    for scene, sign in (("shell-mode", "!"), ("completions", "/")):
+        stage.type(pane, sign)
+        time.sleep(1)
+        recorder.save(pane, scene, at_rest, sign)
+        stage.key(pane, "BSpace")
+        time.sleep(0.5)
+        stage.key(pane, "BSpace")
+        wait_until("an empty composer", lambda: agent.read(stage.screen(pane)).composer == "", 20)
+
     stage.submit(pane, agent, HOSTILE)
     recorder.settled(pane, "an answer", lambda text: text.count("Do you want to proceed?") >= 2)
     time.sleep(1.5)

@@ -91,7 +91,7 @@ def _composer_text(screen: Screen, floor: int) -> tuple[str, Extent]:
     left = len(edge[1]) if edge else 0
     right = left + 1 + (len(edge[2]) if edge else 0)
     top = floor
-    while top > 0 and cut_columns(screen.rows[top - 1], left, left + 1) == "┃":
+    while top > 0 and _is_of_composer(screen.rows[top - 1], left, right):
         top -= 1
     ink = [cut_columns(screen.ink[at], left + 1, right).strip() for at in range(top, floor - 1)]
     text = "\n".join(ink).strip()
@@ -101,6 +101,11 @@ def _composer_text(screen: Screen, floor: int) -> tuple[str, Extent]:
     if name == ["Shell"]:  # What is pasted into its shell mode would run.
         return f"! {text}".strip(), Extent.WHOLE
     return text, Extent.FOLDED if _FOLDED.fullmatch(text) else Extent.WHOLE
+
+
+def _is_of_composer(row: str, left: int, right: int) -> bool:
+    """A list of completions stands on the composer, but has a wall on its right side, too."""
+    return cut_columns(row, left, left + 1) == "┃" and not cut_columns(row, left + 1, right).endswith("┃")
 
 
 def _is_dialog(screen: Screen) -> bool:

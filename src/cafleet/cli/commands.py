@@ -11,6 +11,7 @@ ASSETS = "assets"
 
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "setup": ("setup", NO_GUARD, "create or upgrade the database, install skills and presets"),
+    "doctor": ("doctor", NO_GUARD, "say what would not work here, and what mends it"),
     "fleet create": ("fleet", ASSETS, "start a fleet with this pane as its Director"),
     "fleet list": ("fleet", ASSETS, "list live fleets, newest first"),
     "fleet show": ("fleet", ASSETS, "show one fleet, deleted or not"),
