@@ -645,7 +645,7 @@ def test_one_member_can_be_left_out(team: Team, memory: MemoryMultiplexer) -> No
     address, _ = memory.add_composer(standin())
     ada = team.add("ada", address)
     team.store(ada)
-    assert drain_fleet(team.runtime, team.fleet_id, Attempted(), skip_member=ada) == []
+    assert drain_fleet(team.runtime, team.fleet_id, Attempted(), skip_members=[ada]) == []
     assert memory.calls == []
 
 

@@ -15,10 +15,13 @@ from cafleet.models import Notification, NotificationState
 from cafleet.multiplexer.base import Multiplexer, PaneAddress, PaneView
 
 MOST_ENTERS = 3
-_LOOKS_FOR_PASTE = 2
-"""How often an agent that has not drawn the paste yet is looked at again."""
-_PATIENCE_SECONDS = 0.1
-"""The first of these pauses; each is twice the one before, and never shorter than the agent's own."""
+NOT_SHOWN = "its agent did not show the line"
+"""The one deferral after which a further try is a further paste: a loop must not repeat it at once."""
+_PASTE_PAUSES_SECONDS = (0.15, 1.2)
+"""Pauses before each further look at an agent that has not drawn the paste yet: few looks, since each
+is a process, and the last one late, since a loaded machine draws late."""
+_ENTER_PAUSE_SECONDS = 0.5
+"""Pause before an Enter that seems lost is pressed again."""
 _VISIBLE_ROWS = 15
 _HEADER_LENGTH = 24
 """Characters, blanks not counted, by which the start of a line is known inside altered text."""
@@ -71,7 +74,7 @@ class PaneChannel:
         # The cursor right behind `@name` opens a completion list in some agents, which takes the Enter.
         text = f"{line} " if line.split(" ")[-1].startswith(_COMPLETION_MARKS) else line
         view = self._multiplexer.paste(self._address, text, settle_seconds=self._settle_seconds)
-        for look in range(_LOOKS_FOR_PASTE + 1):
+        for pause in (*_PASTE_PAUSES_SECONDS, None):
             reading = classify(view, self._agent)
             if reading.state not in _PASTED and (reason := why_not(reading, view, self._member_id)):
                 return _deferred(reason)
@@ -80,9 +83,9 @@ class PaneChannel:
                 return self._submit(line, view)
             if seen is _Seen.ALTERED:
                 return _deferred("someone typed into its composer meanwhile")
-            if look < _LOOKS_FOR_PASTE:
-                view = self._look_later(look)
-        return _deferred("its agent did not show the line")
+            if pause is not None:
+                view = self._look_later(pause)
+        return _deferred(NOT_SHOWN)
 
     def _submit(self, line: str, view: PaneView) -> Notification:
         """Press Enter until `line`, now alone in the composer, has left it."""
@@ -92,7 +95,7 @@ class PaneChannel:
             seen = self._after_enter(line, view, before)
             if seen is _Seen.ALONE:
                 # Drawn late, or lost? A further Enter could answer a question that the turn brings up.
-                view = self._look_later(0)
+                view = self._look_later(_ENTER_PAUSE_SECONDS)
                 seen = self._after_enter(line, view, before)
             if seen is _Seen.ABSENT:
                 return _submitted(classify(view, self._agent))
@@ -102,11 +105,10 @@ class PaneChannel:
             NotificationState.FAILED, "its agent did not take the Enter; the line stands in its composer"
         )
 
-    def _look_later(self, count: int) -> PaneView:
+    def _look_later(self, seconds: float) -> PaneView:
         """Look after a pause; the agent is slow, so it gets as long from now on."""
-        pause = max(_PATIENCE_SECONDS, self._agent.settle_seconds) * 2**count
-        self._settle_seconds = max(self._settle_seconds, pause)
-        return self._multiplexer.look(self._address, settle_seconds=pause)
+        self._settle_seconds = max(self._settle_seconds, seconds)
+        return self._multiplexer.look(self._address, settle_seconds=self._settle_seconds)
 
     def _seen(self, line: str, reading: PaneReading, view: PaneView, before: PaneView) -> _Seen:
         if reading.composer is None:
@@ -120,20 +122,16 @@ class PaneChannel:
     def _after_enter(self, line: str, view: PaneView, before: PaneView) -> _Seen:
         reading = classify(view, self._agent)
         if reading.state in (PaneState.MODE, PaneState.SHELL, PaneState.AWAITING_USER):
-            return (
-                _Seen.ABSENT
-            )  # The turn has begun, and more: whatever is there now, it is not ours to press.
+            # The turn has begun, and more: whatever is there now, it is not ours to press.
+            return _Seen.ABSENT
         if reading.composer is None:
             same = view.rows == before.rows and view.cursor_y == before.cursor_y
             return _Seen.ALONE if same and _is_visible(line, view) else _Seen.ABSENT
         if _holds(reading, line):
             return _Seen.ALONE
         # A completion list may have changed the text instead of submitting it.
-        return (
-            _Seen.ALTERED
-            if comparable(line)[:_HEADER_LENGTH] in comparable(reading.composer)
-            else _Seen.ABSENT
-        )
+        altered = comparable(line)[:_HEADER_LENGTH] in comparable(reading.composer)
+        return _Seen.ALTERED if altered else _Seen.ABSENT
 
 
 _PASTED = frozenset({PaneState.AT_REST, PaneState.WORKING, PaneState.NOT_RECOGNISED, PaneState.DRAFT})

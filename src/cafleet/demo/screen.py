@@ -20,6 +20,7 @@ _ENTER = b"\x1b[?1049h\x1b[?2004h\x1b[2J"
 _LEAVE = b"\x1b[?2004l\x1b[?1049l"
 _PASTE_START, _PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _SEQUENCE = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1bO[ -~]")
+_WORD = re.compile(r"\S+|\s+")
 _TEXT = re.compile(rb"[^\x00-\x1f\x7f]+")
 
 
@@ -119,17 +120,21 @@ def wrap(text: str, width: int, first: str = "", following: str = "  ") -> list[
     start the rows."""
     rows: list[str] = []
     for line in text.split("\n"):
-        row, empty = (following if rows else first), True
-        for word in re.findall(r"\S+|\s+", line):
-            if not word.isspace() and not empty and columns(row) + columns(word) > width:
+        row = following if rows else first
+        used, empty = columns(row), True
+        for word in _WORD.findall(line):
+            needed = columns(word)
+            if used + needed > width and not empty and not word.isspace():
                 rows.append(row)
-                row, empty = following, True
-            for character in word:
-                if columns(row) + columns(character) > width:
+                row, used, empty = following, columns(following), True
+            if used + needed <= width:
+                row, used, empty = row + word, used + needed, False
+                continue
+            for character in word:  # Longer than a row: broken anywhere.
+                if used + columns(character) > width:
                     rows.append(row)
-                    row = following
-                row += character
-                empty = False
+                    row, used = following, columns(following)
+                row, used, empty = row + character, used + columns(character), False
         rows.append(row)
     return rows
 

@@ -334,14 +334,19 @@ class Standin:
     def picture(self, width: int, height: int) -> tuple[list[str], int, int]:
         """All rows, and the cursor's row and column."""
         bottom, cursor_row, cursor_column = self._bottom(width, height)
-        above = [row for line in self.transcript for row in wrap(line, width)][
-            -max(0, height - len(bottom)) :
-        ]
-        if len(bottom) >= height:
-            above = []
+        above = self._above(width, max(0, height - len(bottom)))
         blank = [""] * (height - len(bottom) - len(above))
         rows = [*blank, *above, *bottom][-height:]
         return rows, max(0, len(rows) - len(bottom) + cursor_row), min(cursor_column, width - 1)
+
+    def _above(self, width: int, count: int) -> list[str]:
+        """The last `count` rows of the transcript; no more of it is laid out than is shown."""
+        rows: list[str] = []
+        for line in reversed(self.transcript):
+            if len(rows) >= count:
+                break
+            rows = [*wrap(line, width), *rows]
+        return rows[len(rows) - count :] if len(rows) > count else rows
 
     def _bottom(self, width: int, height: int) -> tuple[list[str], int, int]:
         if self._question is not None:
