@@ -207,6 +207,13 @@ def test_broadcast(program: Program, team: Team) -> None:
     assert result["message"]["type"] == "broadcast_summary"
     assert _stored(program, 2) == _stored(program, 3) == ["all hands", "again"]
 
+    keyed = ("message", "broadcast", "--from", "1", "--key", "k", "once", "--json")
+    first = json.loads(program.run(*keyed).stdout)
+    assert json.loads(program.run(*keyed).stdout) == {**first, "repeated": True}
+    assert _stored(program, 2)[2:] == ["once"]
+    for number in (8, 9):
+        program.run("message", "ack", str(number))
+
     delivery = program.run("message", "poll", "3", "--limit", "1").stdout
     assert re.match(rf"\[6 \| from:1 \| {AT} \| origin:4\]\n", delivery)
     summary = program.run("message", "show", "1").stdout

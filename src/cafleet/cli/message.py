@@ -59,13 +59,12 @@ def broadcast(runtime: Runtime, values: Values, out: Output) -> int:
     _warn_of_another_identity(runtime, from_id, out)
     result = messages.broadcast(runtime, from_id, text, values.optional_text("key"))
     if out.as_json:
-        out.json(
-            {
-                "message": message_record(result.summary),
-                "recipients": result.recipients,
-                "notified": result.notified,
-            }
-        )
+        record: dict[str, object] = {
+            "message": message_record(result.summary),
+            "recipients": result.recipients,
+            "notified": result.notified,
+        }
+        out.json({**record, "repeated": True} if result.repeated else record)
     else:
         summary = result.summary.message_id
         out.write(f"broadcast id={summary} recipients={result.recipients} notified={result.notified}")
