@@ -4,7 +4,7 @@ Imported by every `message send`: whatever really types is loaded by `_hands`, w
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -68,20 +68,25 @@ def drain_fleet(
     fleet_id: int,
     attempted: Attempted,
     *,
-    skip_member: int | None = None,
+    skip_members: Collection[int] = (),
     lock_seconds: float = LOCK_SECONDS,
 ) -> list["Attempt"]:
-    """What the monitor does each tick: attempt all that is pending in the fleet and not in
-    `attempted`, oldest first. A failed attempt ends its pane's part."""
-    steps = drain_steps(runtime, fleet_id, attempted, skip_member=skip_member, lock_seconds=lock_seconds)
+    """Attempt all that is pending in the fleet and not in `attempted`, oldest first. A failed attempt
+    ends its pane's part."""
+    steps = drain_steps(runtime, fleet_id, attempted, skip_members=skip_members, lock_seconds=lock_seconds)
     return list(steps)
 
 
 def drain_steps(
-    runtime: Runtime, fleet_id: int, attempted: Attempted, *, skip_member: int | None, lock_seconds: float
+    runtime: Runtime,
+    fleet_id: int,
+    attempted: Attempted,
+    *,
+    skip_members: Collection[int],
+    lock_seconds: float,
 ) -> Iterator["Attempt"]:
-    """As `drain_fleet`, one attempt at a time, so that a waiter can look at its inbox in between."""
-    closed: set[int] = set() if skip_member is None else {skip_member}
+    """As `drain_fleet`, one attempt at a time, so that whoever drains can do something in between."""
+    closed = set(skip_members)
     while True:
         with runtime.database.read() as connection:
             pending = notifications.next_of_fleet(connection, fleet_id, attempted.message_ids, closed)

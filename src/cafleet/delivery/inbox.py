@@ -101,8 +101,9 @@ class _Waiter:
         patience = time.monotonic() + patience_seconds
         self.locked_out = False
         # A taken lock is not waited for: its holder types, and mail may come for us meanwhile.
+        own = (self._member_id,)
         for outcome in drain_steps(
-            self._runtime, self._fleet_id, self._attempted, skip_member=self._member_id, lock_seconds=0.0
+            self._runtime, self._fleet_id, self._attempted, skip_members=own, lock_seconds=0.0
         ):
             self.locked_out = self.locked_out or not outcome.touched
             if time.monotonic() >= patience and self._has_mail():
