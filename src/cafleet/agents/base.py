@@ -136,6 +136,11 @@ class Agent(Protocol):
         ...
 
 
+def utf16_length(text: str) -> int:
+    """Length in the unit in which the products count."""
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
 def option(flag: str, value: str) -> list[str]:
     """`flag` with its value; a value that looks like a flag itself is attached to it."""
     return [f"{flag}={value}"] if value.startswith("-") else [flag, value]

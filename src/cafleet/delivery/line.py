@@ -8,6 +8,8 @@ import re
 import unicodedata
 from typing import NamedTuple, Protocol
 
+from cafleet.agents.base import utf16_length
+
 MAX_LINE_UNITS = 699
 """UTF-16 units of a whole line: some agents count in these, and wrap longer input as an attachment."""
 
@@ -72,7 +74,7 @@ def render_line(message: Stored, max_text_len: int, *, units: int = MAX_LINE_UNI
     """
     units = min(units, MAX_LINE_UNITS)
     header = _header(message)
-    shown = plain(message.text, max_text_len, units=units - _units(header) - 1)
+    shown = plain(message.text, max_text_len, units=units - utf16_length(header) - 1)
     return f"{header} {shown}" if shown else header
 
 
@@ -168,13 +170,9 @@ def _header(message: Stored) -> str:
 
 
 def _cut(text: str, max_text_len: int, units: int) -> str:
-    if len(text) <= max_text_len and _units(text) <= units:
+    if len(text) <= max_text_len and utf16_length(text) <= units:
         return text
     kept = text[:max_text_len]
-    while kept and _units(kept) > units - 1:
-        kept = kept[: -max(1, (_units(kept) - units + 1) // 2)]
+    while kept and utf16_length(kept) > units - 1:
+        kept = kept[: -max(1, (utf16_length(kept) - units + 1) // 2)]
     return kept + ELLIPSIS
-
-
-def _units(text: str) -> int:
-    return len(text) + sum(character > "\uffff" for character in text)
