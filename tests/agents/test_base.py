@@ -2,7 +2,7 @@
 
 import pytest
 
-from cafleet.agents.base import AgentState, Extent, Reading, find_binary, option
+from cafleet.agents.base import AgentState, Extent, Reading, find_binary, option, utf16_length
 
 
 def test_the_texts_that_a_composer_can_hold() -> None:
@@ -10,6 +10,10 @@ def test_the_texts_that_a_composer_can_hold() -> None:
     assert Reading(AgentState.AT_REST, "").texts() == [""]
     reading = Reading(AgentState.AT_REST, "a", Extent.WHOLE, ("b", "c"))
     assert reading.texts() == ["a", "a\nb", "a\nb\nc"]
+
+
+def test_length_is_counted_as_the_programs_count_it() -> None:
+    assert utf16_length("a日👩") == 4
 
 
 def test_option() -> None:
