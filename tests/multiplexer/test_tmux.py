@@ -22,8 +22,7 @@ from cafleet.errors import (
     PaneDead,
     PaneGone,
 )
-from cafleet.multiplexer import tmux
-from cafleet.multiplexer.base import LaunchSpec, PaneAddress, PaneStatus
+from cafleet.multiplexer.base import LEAST_COLUMNS, LEAST_ROWS, LaunchSpec, PaneAddress, PaneStatus
 from cafleet.multiplexer.tmux import Tmux
 
 REPORT = """
@@ -526,8 +525,8 @@ def test_new_panes_steal_no_focus_and_are_large_enough(
     assert all(pane == server.address(pane.pane) for pane in made)
     for pane in made:
         view = multiplexer.look(pane)
-        assert view.width >= tmux.LEAST_COLUMNS
-        assert view.height >= tmux.LEAST_ROWS
+        assert view.width >= LEAST_COLUMNS
+        assert view.height >= LEAST_ROWS
 
 
 def test_a_wide_window_is_split_side_by_side(

@@ -6,6 +6,11 @@ Whoever types holds the pane's lock (`pane_lock.py`); a backend itself takes no 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+LEAST_COLUMNS, LEAST_ROWS = 38, 10
+"""The smallest pane that is opened for an agent, in cells: a smaller screen could not be read."""
+ROOMY_COLUMNS = 80
+"""A pane that has this width twice is split side by side."""
+
 
 class PaneAddress(NamedTuple):
     """Where a pane is, as recorded in a placement. Opaque to everything outside `multiplexer/`."""
@@ -46,6 +51,8 @@ class PaneStatus(NamedTuple):
 
     Often it is not: tmux 3.3 misses one in ten."""
     command: str
+    shell: bool = False
+    """As `PaneView.shell`."""
 
 
 class LaunchSpec(NamedTuple):

@@ -75,6 +75,23 @@ def run(
     return Finished(status, output.decode("utf-8", "replace"), errors.decode("utf-8", "replace"))
 
 
+def run_later(
+    delay_seconds: float, program: str, arguments: Sequence[str], environ: Mapping[str, str]
+) -> None:
+    """Start `program` after a delay, in a session of its own that outlives this process.
+
+    Its output goes nowhere and nobody learns how it ended. Raises MultiplexerError.
+    """
+    command = ["sh", "-c", 'sleep "$1"; shift; exec "$@"', "sh", f"{delay_seconds:g}", program, *arguments]
+    null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+    try:
+        os.posix_spawn(
+            "/bin/sh", command, dict(environ), file_actions=null, setsid=True, setsigdef=[_SIGPIPE]
+        )
+    except OSError as error:
+        raise MultiplexerError(f"cannot start {program}: {error.strerror}") from error
+
+
 def _pipes() -> tuple[list[int], list[int]]:
     """Our ends and the child's ends of its standard input, output and error.
 

@@ -15,13 +15,19 @@ from collections.abc import Callable
 from types import TracebackType
 
 from cafleet.errors import MultiplexerError, MultiplexerTimeout
+from cafleet.multiplexer import screen_text
 from cafleet.multiplexer.base import LaunchSpec
 
 START_TIMEOUT_SECONDS = 10.0
 _POLL_SECONDS = 0.005
 _LIFE_CHECK_SECONDS = 0.5
 _LONGEST_REASON_BYTES = 4096
-PANE_OWN_VARIABLES = frozenset(("TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION"))
+PANE_OWN_VARIABLES = frozenset(
+    (
+        *("TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "TMUX_PANE", "HERDR_ENV", "HERDR_BIN_PATH"),
+        *("HERDR_SOCKET_PATH", "HERDR_WORKSPACE_ID", "HERDR_TAB_ID", "HERDR_PANE_ID"),
+    )
+)
 """What the multiplexer says about the new pane: never overwritten by the caller's own values."""
 
 
@@ -110,7 +116,7 @@ class LaunchFile:
 def _content(launch: LaunchSpec) -> bytes:
     """Five counted lists, every item ended by a NUL, which no item can hold; see `launcher.read`."""
     environ = {name: value for name, value in launch.environ.items() if name not in PANE_OWN_VARIABLES}
-    title = "".join(character for character in launch.title if character.isprintable())
+    title = screen_text.printable(launch.title)
     lists = [[launch.directory], [title], launch.argv, launch.scrub, [f"{k}={v}" for k, v in environ.items()]]
     items = [part for parts in lists for part in (str(len(parts)), *parts)]
     if any("\0" in item for item in items):

@@ -35,9 +35,10 @@ def plain_rows(rows: list[str]) -> list[str]:
 
 def printable(text: str) -> str:
     """One line of a program's text (a title, a command name) without control characters."""
-    return "".join(character for character in text if character.isprintable())
+    return _CONTROL.sub("", text)
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SGR = re.compile(r"\x1b\[[0-9;:]*m")
 
 

@@ -10,18 +10,25 @@ import time
 from collections.abc import Mapping, Sequence
 
 from cafleet.errors import MultiplexerError, NotInMultiplexer, PaneBusy, PaneDead, PaneGone
-from cafleet.multiplexer import child, launch_file, processes, screen_text
-from cafleet.multiplexer.base import LaunchSpec, PaneAddress, PaneStatus, PaneView, is_one_line
+from cafleet.multiplexer import child, launch_file, own_pane, processes, screen_text
+from cafleet.multiplexer.base import (
+    LEAST_COLUMNS,
+    LEAST_ROWS,
+    ROOMY_COLUMNS,
+    LaunchSpec,
+    PaneAddress,
+    PaneStatus,
+    PaneView,
+    is_one_line,
+)
 
 CALL_TIMEOUT_SECONDS = 5.0
 KILL_GRACE_SECONDS = 2.0
 LONGEST_CAPTURE_LINES = 100_000
-LEAST_COLUMNS, LEAST_ROWS = 38, 10
-"""The smallest pane that is opened for an agent, in cells."""
-ROOMY_COLUMNS = 80
-"""A pane that has this width twice is split side by side."""
 _CLOSE_DELAY_SECONDS = 0.5
 _REFUSED = "cafleet:refused"
+_OUTER_HERDR = "HERDR_*"
+"""A tmux server that was started in a herdr pane hands that pane's variables on; they are not true here."""
 
 _LOOK_FORMAT = (
     "#{pid} #{pane_id} #{pane_dead} #{pane_pid} #{pane_width} #{pane_height} #{cursor_x} #{cursor_y}"
@@ -34,7 +41,8 @@ _WHERE_FORMAT = (
 )
 _OPENED_FORMAT = "#{pid} #{pane_id} #{window_id} #{session_name}"
 _LIST_FORMAT = (
-    "#{pid} #{pane_id} #{pane_dead} s#{pane_dead_status} g#{pane_dead_signal} #{pane_current_command}"
+    "#{pid} #{pane_id} #{pane_pid} #{pane_dead} s#{pane_dead_status} g#{pane_dead_signal}"
+    " #{pane_current_command}"
 )
 
 _PANE_MISSING = ("can't find pane", "can't find window", "can't find session")
@@ -69,18 +77,17 @@ class Tmux:
 
     def current_pane(self) -> PaneAddress:
         """The pane that this process runs in, which need not be the active one."""
-        value, pane = self._environ.get("TMUX", ""), self._environ.get("TMUX_PANE", "")
-        socket, _, pid = value.rpartition(",")[0].rpartition(",")
-        if not (os.path.isabs(socket) and _is_number(pid) and _is_id(pane, "%")):
+        own = own_pane.own_pane(self._environ)
+        if own is None:
             raise NotInMultiplexer("not inside a tmux pane: TMUX or TMUX_PANE is not set")
-        server = _Server(socket, int(pid))
-        where = self._where(_Target(server, pane))
-        return PaneAddress(_server_name(server), where.session_name, where.window, pane)
+        where = self._where(_Target(_server(own.server), own.pane))
+        return PaneAddress(own.server, where.session_name, where.window, own.pane)
 
     def open_pane(self, beside: PaneAddress, launch: LaunchSpec) -> PaneAddress:
         """A new pane beside another one; the focus and a zoomed pane stay as they are."""
         target = _target(beside)
         where = self._where(target)
+        launch = launch._replace(scrub=[*launch.scrub, _OUTER_HERDR])
         with launch_file.LaunchFile(launch) as handed_over:
             opened = self._split(target, where, handed_over.argv)
             try:
@@ -145,11 +152,16 @@ class Tmux:
             return {}
         panes = {}
         for line in _lines(output):
-            pid, pane, dead, status, signal, command = _fields(line, 6)
+            pid, pane, pane_pid, dead, status, signal, command = _fields(line, 7)
             if pid != str(named.pid):
                 return {}
+            name = screen_text.printable(command)
             panes[pane] = PaneStatus(
-                pane, dead == "1", _exit_status(status[1:], signal[1:]), screen_text.printable(command)
+                pane=pane,
+                dead=dead == "1",
+                exit_status=_exit_status(status[1:], signal[1:]),
+                command=name,
+                shell=dead != "1" and processes.shell_waits(name, int(pane_pid)),
             )
         return panes
 
@@ -289,7 +301,7 @@ class _Opened:
 
 
 def _server_name(server: _Server) -> str:
-    return f"{os.uname().nodename}|{server.socket}|{server.pid}"
+    return own_pane.tmux_server_name(server.socket, server.pid)
 
 
 def _server(name: str | None) -> _Server:
