@@ -126,6 +126,33 @@ class MonitorNotRunning(Conflict):
         )
 
 
+class MonitorAlreadyRunning(Conflict):
+    """A live loop holds the fleet's one place (SPEC 9)."""
+
+    def __init__(self, fleet_id: int, pid: int) -> None:
+        self.fleet_id, self.pid = fleet_id, pid
+        super().__init__(f"a monitor is already running for fleet {fleet_id} (pid {pid})")
+
+
+class MonitorDisplaced(Conflict):
+    """A loop that was silent for too long finds another one in its place."""
+
+    def __init__(self, fleet_id: int, pid: int | None) -> None:
+        self.fleet_id, self.pid = fleet_id, pid
+        who = "somebody cleared its row" if pid is None else f"pid {pid} took its place"
+        super().__init__(f"this loop is not the monitor of fleet {fleet_id} any more: {who}")
+
+
+class DirectorNotTyped(Conflict):
+    """Nothing is ever typed into a Director's pane (SPEC 4.1)."""
+
+    def __init__(self, member_id: int) -> None:
+        self.member_id = member_id
+        super().__init__(
+            f"member {member_id} is the Director and is never typed at; send it a message instead"
+        )
+
+
 class NoPane(Conflict):
     def __init__(self, member_id: int, *, pending: bool) -> None:
         self.member_id, self.pending = member_id, pending

@@ -322,7 +322,7 @@ def test_lists_and_records(program: Program, team: Team) -> None:
     _send(program, "hi")
     listed = program.run("member", "list", "1").stdout.splitlines()
     assert listed[0].split("\t") == ["member_id", "name", "kind", "backend", "pane_id", "unread", "idle"]
-    assert listed[1].split("\t")[:6] == ["1", "director", "director", "claude", "%1", "0"]
+    assert listed[1].split("\t")[:6] == ["1", "director", "director", "claude", "%1 (gone)", "0"]
     assert listed[2].split("\t")[:6] == ["2", "ann", "member", "-", "-", "1"]
 
     records = json.loads(program.run("member", "list", "1", "--json").stdout)

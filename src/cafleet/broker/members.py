@@ -390,7 +390,10 @@ def _place(runtime: Runtime, member: Member, backend: str, pane: PaneAddress) ->
     ):
         if require_active_member(conn, member.member_id).placement != member.placement:
             raise MemberChanged(member.member_id)
-        members.set_pane(conn, member.member_id, backend, pane.session, pane.window, pane.pane, pane.server)
+        # The time, too: an agent that has just been started is not typed at before it shows itself.
+        now = format_timestamp(runtime.now())
+        where = (pane.session, pane.window, pane.pane, pane.server)
+        members.set_pane(conn, member.member_id, backend, *where, at=now)
         return require_member(conn, member.member_id)
 
 

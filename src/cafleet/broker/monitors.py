@@ -4,6 +4,7 @@ import os
 from datetime import datetime
 from typing import NamedTuple
 
+import cafleet
 from cafleet.broker.liveness import require_live_fleet
 from cafleet.clock import format_timestamp, parse_timestamp
 from cafleet.db import members, monitor_runtime, notifications
@@ -86,6 +87,16 @@ def loop_is_live(row: MonitorRuntime | None, now: datetime) -> bool:
         return False
     limit = max(FRESH_SECONDS, 3 * row.tick_seconds)
     return abs((now - heartbeat).total_seconds()) < limit and process_exists(row.pid)
+
+
+def runs_other_program(row: MonitorRuntime) -> bool:
+    """Whether this cafleet was installed after the loop's start: the loop runs what was there before."""
+    started = parse_timestamp(row.started_at)
+    try:
+        installed = os.stat(cafleet.__file__).st_ctime
+    except OSError:
+        return False
+    return started is not None and started.timestamp() < installed
 
 
 def process_exists(pid: int) -> bool:

@@ -2,6 +2,7 @@
 
 from cafleet.broker import members
 from cafleet.broker.members import MemberDeletion, MemberRequest, PaneEnd, RosterEntry
+from cafleet.broker.panes import PaneCondition, PaneReport, survey
 from cafleet.cli.arguments import Command, Values, integer, option, positional
 from cafleet.cli.bodies import body, body_arguments
 from cafleet.cli.escapes import escape
@@ -42,29 +43,35 @@ def show_started(member: Member, out: Output) -> None:
 
 
 def list_(runtime: Runtime, values: Values, out: Output) -> int:
-    entries = members.list_members(runtime, values.integer("fleet_id"))
+    fleet_id = values.integer("fleet_id")
+    entries = members.list_members(runtime, fleet_id)
+    reports = survey(runtime, fleet_id, [entry.member for entry in entries])
     if out.as_json:
-        out.json([_entry_record(entry) for entry in entries])
+        out.json([_entry_record(entry, reports.get(entry.member.member_id)) for entry in entries])
         return 0
     columns = ("member_id", "name", "kind", "backend", "pane_id", "unread", "idle")
-    show_table(columns, [_entry_row(entry) for entry in entries], out)
+    rows = [_entry_row(entry, reports.get(entry.member.member_id)) for entry in entries]
+    show_table(columns, rows, out)
     return 0
 
 
-def _entry_row(entry: RosterEntry) -> tuple[object, ...]:
+def _entry_row(entry: RosterEntry, report: PaneReport | None) -> tuple[object, ...]:
     member = entry.member
     return (
         member.member_id,
         member.name,
         member.kind,
         agent_of(member),
-        pane_of(member),
+        pane_cell(member, report),
         entry.unread,
         entry.activity.idle,
     )
 
 
-def _entry_record(entry: RosterEntry) -> dict[str, object]:
+def _entry_record(entry: RosterEntry, report: PaneReport | None) -> dict[str, object]:
+    placement = placement_record(entry.member.placement)
+    if placement is not None and report is not None:
+        placement |= report_record(report)
     return {
         "member_id": entry.member.member_id,
         "name": entry.member.name,
@@ -74,8 +81,34 @@ def _entry_record(entry: RosterEntry) -> dict[str, object]:
         "last_sent": entry.activity.last_sent,
         "last_recv": entry.activity.last_recv,
         "last_ack": entry.activity.last_ack,
-        "placement": placement_record(entry.member.placement),
+        "placement": placement,
     }
+
+
+def report_record(report: PaneReport) -> dict[str, object]:
+    """How a member's pane is, and what waits for it."""
+    return {
+        "pane_state": report.condition,
+        "exit_status": report.exit_status,
+        "detail": report.detail,
+        "held": report.held,
+        "why_held": report.why_held,
+    }
+
+
+def pane_cell(member: Member, report: PaneReport | None) -> str | None:
+    """A member's pane id and, where there is something to say of it, that: `%5 (gone)`."""
+    pane = pane_of(member)
+    if report is None:
+        return pane
+    said = []
+    if report.condition not in (PaneCondition.ALIVE, PaneCondition.PENDING):
+        status = "" if report.exit_status is None else f" {report.exit_status}"
+        said.append(f"{report.condition}{status}" + (f": {report.detail}" if report.detail else ""))
+    if report.held:
+        why = f": {report.why_held}" if report.condition is PaneCondition.ALIVE else ""
+        said.append(f"{report.held} held{why}")
+    return f"{pane} ({'; '.join(said)})" if said else pane
 
 
 def show(runtime: Runtime, values: Values, out: Output) -> int:
@@ -173,7 +206,8 @@ COMMANDS = {
     "member list": Command(
         list_,
         positional("fleet_id", "FLEET_ID", "the fleet", integer),
-        description="idle is in seconds since a member last sent, received or acknowledged something.",
+        description="idle is in seconds since a member last sent, received or acknowledged something. A "
+        "pane that is gone, whose agent has exited, or for which notifications are held back, says so.",
         examples=("cafleet member list 1", "cafleet member list 1 --json"),
     ),
     "member show": Command(

@@ -179,15 +179,26 @@ def list_placements(conn: Connection, fleet_id: int) -> list[Placement]:
 
 
 def set_pane(
-    conn: Connection, member_id: int, backend: str, session: str, window: str, pane: str, server: str | None
+    conn: Connection,
+    member_id: int,
+    backend: str,
+    session: str,
+    window: str,
+    pane: str,
+    server: str | None,
+    *,
+    at: str | None = None,
 ) -> bool:
-    """Point the member's placement at a pane; False where it has no placement row."""
+    """Point the member's placement at a pane; False where it has no placement row.
+
+    `at`: when its agent was started there; None leaves that as it is."""
     statement = """
         UPDATE member_placements
-        SET backend = ?, mux_session = ?, mux_window_id = ?, mux_pane_id = ?, mux_server = ?
+        SET backend = ?, mux_session = ?, mux_window_id = ?, mux_pane_id = ?, mux_server = ?,
+            created_at = coalesce(?, created_at)
         WHERE member_id = ?
     """
-    return conn.execute(statement, (backend, session, window, pane, server, member_id)).rowcount == 1
+    return conn.execute(statement, (backend, session, window, pane, server, at, member_id)).rowcount == 1
 
 
 def delete_placement(conn: Connection, member_id: int) -> bool:

@@ -1,0 +1,68 @@
+"""The line that wakes a monitor: numbers and names, and nothing that could be an order (SPEC 9)."""
+
+from collections.abc import Sequence
+
+from cafleet.agents.base import utf16_length
+from cafleet.broker.members import RosterEntry
+from cafleet.delivery.line import ELLIPSIS, MAX_LINE_UNITS, TICK_ENDING, plain
+from cafleet.models import MemberKind
+
+LONGEST_NAME = 32
+"""Code points of a name that are shown."""
+_STRUCTURE = str.maketrans(dict.fromkeys("[](),:", " "))
+"""What the line itself is made of: no name may look like another member."""
+_UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
+
+
+def wake_line(fleet_id: int, roster: Sequence[RosterEntry], units: int = MAX_LINE_UNITS) -> str:
+    """`[cafleet tick] fleet <id>: <n> members: … Director: <id> (unread <u>). Follow your monitor role.`
+
+    The monitor itself is left out. Where not all members fit into `units` UTF-16 units, those that need
+    somebody most are shown: with unread messages first, then the longest idle.
+    """
+    others = [entry for entry in roster if entry.member.kind is MemberKind.MEMBER]
+    directors = [entry for entry in roster if entry.member.kind is MemberKind.DIRECTOR]
+    head = f"[cafleet tick] fleet {fleet_id}: {len(others)} members:"
+    tail = "".join(f" Director: {one.member.member_id} (unread {one.unread})." for one in directors)
+    tail += f" {TICK_ENDING}"
+    by_need = sorted(others, key=_need, reverse=True)
+    for count in range(len(others), -1, -1):
+        line = f"{head}{_members(others, by_need[:count])}{tail}"
+        if utf16_length(line) <= min(units, MAX_LINE_UNITS):
+            return line
+    return f"{head}{tail}"
+
+
+def span(seconds: int | None) -> str:
+    """`45s`, `12m`, `3h`, `2d`; a dash where it is not known."""
+    if seconds is None:
+        return "-"
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def _need(entry: RosterEntry) -> tuple[bool, int]:
+    return entry.unread > 0, entry.activity.idle or 0
+
+
+def _members(others: Sequence[RosterEntry], shown: Sequence[RosterEntry]) -> str:
+    ids = {entry.member.member_id for entry in shown}
+    parts = [_member(entry) for entry in others if entry.member.member_id in ids]
+    if len(parts) < len(others):
+        parts.append(f"{ELLIPSIS} +{len(others) - len(parts)} more")
+    return f" {', '.join(parts)}" if parts else ""
+
+
+def _member(entry: RosterEntry) -> str:
+    member = entry.member
+    agent = _word(member.placement.coding_agent) if member.placement else "no pane"
+    return (
+        f"{member.member_id} {_word(member.name)}"
+        f" ({agent}, unread {entry.unread}, idle {span(entry.activity.idle)})"
+    )
+
+
+def _word(text: str) -> str:
+    return " ".join(plain(text, LONGEST_NAME).translate(_STRUCTURE).split()) or "?"
