@@ -1,12 +1,15 @@
 """The tmux backend's own cases: what real servers do that the contract does not know of."""
 
+import contextlib
 import json
 import os
+import pty
 import shlex
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -660,6 +663,48 @@ def test_focus_selects_window_and_pane(tmux_server: TmuxServer) -> None:
     assert other != pane
     tmux_server.multiplexer("%0").focus(tmux_server.address(pane))
     assert tmux_server.show("#{window_active} #{pane_active}", pane) == "1 1"
+
+
+@pytest.fixture
+def client(tmux_server: TmuxServer) -> Iterator[str]:
+    """A terminal that is attached to the server's first session; its tty."""
+    terminal, inside = pty.openpty()
+    command = ["tmux", "-S", tmux_server.socket, "attach-session", "-t", "main"]
+    environ = {**os.environ, "TERM": "xterm"}
+    attached = subprocess.Popen(command, env=environ, stdin=inside, stdout=inside, start_new_session=True)
+    os.close(inside)
+    drain = threading.Thread(target=_drain, args=(terminal,))
+    drain.start()
+    yield wait_until(lambda: tmux_server.run("list-clients", "-F", "#{client_tty}"))
+    tmux_server.kill_server()
+    attached.wait(timeout=20)
+    drain.join()
+    os.close(terminal)
+
+
+def _drain(terminal: int) -> None:
+    """A terminal that nobody reads would block its client."""
+    with contextlib.suppress(OSError):
+        while os.read(terminal, 65536):
+            pass
+
+
+def test_focus_shows_the_pane_of_another_session_to_the_client(tmux_server: TmuxServer, client: str) -> None:
+    tmux_server.run("new-session", "-d", "-s", "second", "sleep", "1000")
+    pane = tmux_server.add_pane(target="second:")
+    tmux_server.multiplexer().focus(tmux_server.address(pane))
+    shown = tmux_server.run("list-clients", "-F", "#{client_tty} #{session_name} #{pane_id}")
+    assert shown == f"{client} second {pane}"
+
+
+def test_an_attached_client_keeps_seeing_what_it_saw(
+    tmux_server: TmuxServer, client: str, launch: LaunchSpec
+) -> None:
+    multiplexer = tmux_server.multiplexer("%0")
+    for _ in range(5):
+        multiplexer.open_pane(tmux_server.address("%0"), launch)
+    shown = tmux_server.run("list-clients", "-F", "#{client_tty} #{session_name} #{pane_id}")
+    assert shown == f"{client} main %0"
 
 
 # -- a tmux that fails or hangs --------------------------------------------------------------------
