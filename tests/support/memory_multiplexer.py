@@ -221,7 +221,9 @@ class MemoryMultiplexer:
     def list_panes(self, server: str | None) -> dict[str, PaneStatus]:
         self._called("list_panes", server or "")
         return {
-            name: PaneStatus(name, pane.dead, pane.exit_status if pane.dead else None, pane.command)
+            name: PaneStatus(
+                name, pane.dead, pane.exit_status if pane.dead else None, pane.command, pane.shell and not pane.dead
+            )
             for name, pane in self._servers.get(server or "", {}).items()
         }
 
