@@ -9,6 +9,9 @@ from cafleet.db.database import Database
 from cafleet.db.failures import database_error
 from cafleet.errors import BackupFailed, TargetExists
 
+PARTIAL_SUFFIX = ".partial"
+"""Ends the name of a copy that is not finished."""
+
 
 class BackupResult(NamedTuple):
     """A finished backup."""
@@ -28,6 +31,8 @@ def backup(database: Database, target: str) -> BackupResult:
         BackupFailed: the copy cannot be written, or does not pass.
         DatabaseError: the database cannot be used.
     """
+    if os.path.lexists(target):
+        raise TargetExists(target)
     with database.read() as connection:
         return write_copy(connection, target)
 
@@ -36,7 +41,7 @@ def write_copy(source: sqlite3.Connection, target: str) -> BackupResult:
     """The same for an open connection; its open transaction, if any, must be one of reading."""
     if os.path.lexists(target):
         raise TargetExists(target)
-    partial = f"{target}.{os.urandom(4).hex()}.partial"
+    partial = f"{target}.{os.urandom(4).hex()}{PARTIAL_SUFFIX}"
     try:
         _copy_and_check(source, partial, target)
         size = os.path.getsize(partial)

@@ -116,9 +116,7 @@ def examine(connection: sqlite3.Connection) -> Diagnosis:
         return Diagnosis(DatabaseState.FOREIGN)
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     if not names:
-        # A file too short for one page also shows no tables; it is not ours to overwrite.
-        pages = connection.execute("PRAGMA page_count").fetchone()[0]
-        return Diagnosis(DatabaseState.EMPTY if pages else DatabaseState.FOREIGN)
+        return Diagnosis(DatabaseState.FOREIGN if _is_no_page(connection) else DatabaseState.EMPTY)
     if names >= EARLIER_TABLES or names >= EARLIEST_TABLES:
         return Diagnosis(DatabaseState.LEGACY)
     return Diagnosis(DatabaseState.FOREIGN)
@@ -131,6 +129,10 @@ def private_copy(path: str) -> "PrivateCopy":
     """
     copy: PrivateCopy = import_module("cafleet.db.private_copy").PrivateCopy(path)
     return copy
+
+
+_READ_MARKS_START, _READ_MARKS_END = 104, 120
+"""Where the log's index (its format is fixed) has the read marks 1 to 4, in bytes; unused: all ones."""
 
 
 def _look(path: str, timeout_seconds: float) -> Diagnosis:
@@ -151,7 +153,7 @@ def _look(path: str, timeout_seconds: float) -> Diagnosis:
             return Diagnosis(DatabaseState.EMPTY)
         # Nobody has unsaved changes: reading without locks creates no files beside it.
         return _look_through(path, "mode=ro&immutable=1", timeout_seconds)
-    if log and not journal and os.path.exists(path + "-shm"):
+    if log and not journal and _has_read_mark(path + "-shm"):
         try:
             parameters = "mode=ro&readonly_shm=1"
             return _examine_closing(connections.connect(path, parameters, timeout_seconds=timeout_seconds))
@@ -159,6 +161,19 @@ def _look(path: str, timeout_seconds: float) -> Diagnosis:
             if primary_code(error) in BUSY_CODES:
                 raise DatabaseBusy from error
     return _look_at_copy(path)
+
+
+def _has_read_mark(shared_memory: str) -> bool:
+    """Whether a reader that may not write the index of the log finds a place in it to begin at.
+
+    After a crash, and right after a recovery, there is none, and SQLite would try in vain for 10 s.
+    """
+    try:
+        with open(shared_memory, "rb") as file:
+            marks = file.read(_READ_MARKS_END)[_READ_MARKS_START:]
+    except OSError:
+        return False
+    return len(marks) == _READ_MARKS_END - _READ_MARKS_START and marks != b"\xff" * len(marks)
 
 
 def _look_at_copy(path: str) -> Diagnosis:
@@ -222,6 +237,13 @@ def _state_of_error(path: str, error: sqlite3.DatabaseError) -> Diagnosis:
         return Diagnosis(DatabaseState.FOREIGN)
     reason = str(error) if os.access(path, os.R_OK) else "permission denied"
     return Diagnosis(DatabaseState.UNREADABLE, detail=reason)
+
+
+def _is_no_page(connection: sqlite3.Connection) -> bool:
+    """Whether the file holds something, but too little to be a database: not ours to overwrite."""
+    if connection.execute("PRAGMA page_count").fetchone()[0]:
+        return False
+    return connections.size_of(connection.execute("PRAGMA database_list").fetchone()[2]) > 0
 
 
 def _claims_to_be_ours(path: str) -> bool:

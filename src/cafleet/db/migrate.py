@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cafleet.config import DATABASE_FILE_NAME
 from cafleet.db import connections
-from cafleet.db.backup import write_copy
+from cafleet.db.backup import PARTIAL_SUFFIX, write_copy
 from cafleet.db.database import Database
 from cafleet.db.diagnosis import DatabaseState, Diagnosis, diagnose, examine, refusal
 from cafleet.db.failures import database_error
@@ -50,11 +50,11 @@ class SetupResult(NamedTuple):
     """For the user: one line each."""
 
 
-def setup_database(path: str, now: datetime) -> SetupResult:
+def setup_database(path: str, now: datetime, *, busy_timeout_seconds: float = 5.0) -> SetupResult:
     """Create the file at `path` with its folders, or upgrade it, or find that nothing is to do.
 
     Any number of processes may do this at once. Whatever fails or is killed, the file is as before, or
-    finished.
+    finished. `busy_timeout_seconds`: how long other programs' writers are waited for before an upgrade.
 
     Raises:
         DatabaseError: the file is not one to create or upgrade, or cannot be written.
@@ -68,7 +68,7 @@ def setup_database(path: str, now: datetime) -> SetupResult:
             if found.state in (DatabaseState.MISSING, DatabaseState.EMPTY):
                 result = _create(file, now)
             elif found.state is DatabaseState.OUTDATED:
-                result = _upgrade(file, found, now)
+                result = _upgrade(file, found, now, busy_timeout_seconds)
             elif found.state is DatabaseState.CURRENT:
                 result = SetupResult(
                     SetupAction.UNCHANGED, HEAD_VERSION, HEAD_VERSION, _use_log(file), None, ()
@@ -136,9 +136,9 @@ def _make_file(file: str) -> bool:
     return True
 
 
-def _upgrade(file: str, found: Diagnosis, now: datetime) -> SetupResult:
+def _upgrade(file: str, found: Diagnosis, now: datetime, timeout_seconds: float) -> SetupResult:
     version = found.version or 0
-    connection = connections.open_live(file, "rw", timeout_seconds=5.0)
+    connection = connections.open_live(file, "rw", timeout_seconds=timeout_seconds)
     backup_path = None
     try:
         # Writers wait from here on; the copy is of exactly the rows that are then migrated.
@@ -188,7 +188,12 @@ def _refuse_duplicate_monitors(connection: sqlite3.Connection, version: int) -> 
 
 
 def _back_up(file: str, version: int) -> str:
-    """The path of a new copy; earlier copies, of an upgrade that was killed, are never overwritten."""
+    """The path of a new copy. Earlier ones, of an upgrade that was killed, are never overwritten, but what
+    a killed upgrade had only begun to copy is removed."""
+    folder, name = os.path.split(file)
+    for other in os.listdir(folder):
+        if other.startswith(f"{name}.format") and PARTIAL_SUFFIX in other:
+            os.unlink(os.path.join(folder, other))
     target = f"{file}.format{version}.bak"
     number = 2
     while os.path.lexists(target):

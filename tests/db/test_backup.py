@@ -1,0 +1,157 @@
+"""A backup is complete, consistent and private, or it is not there."""
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.support.database import (
+    ADD_MESSAGE,
+    ADD_TEAM,
+    database,
+    file_at_version,
+    kill_while_writing,
+    rows,
+    run_sql,
+    run_without_rights,
+)
+
+from cafleet.db.backup import backup
+from cafleet.db.database import Database
+from cafleet.errors import BackupFailed, DatabaseOutdated, TargetExists
+
+__all__ = ["database"]
+
+
+def test_a_backup_is_a_database(database: Database, tmp_path: Path) -> None:
+    run_sql(Path(database.path), *ADD_TEAM)
+    kill_while_writing(Path(database.path), ADD_MESSAGE)  # This row is in the log alone.
+    target = tmp_path / "copies" / "copy.db"
+    target.parent.mkdir()
+    result = backup(database, str(target))
+    assert (result.path, result.size) == (str(target), target.stat().st_size)
+    assert os.listdir(target.parent) == ["copy.db"]
+    copy = Database(str(target))
+    with copy.write() as connection:
+        assert connection.execute("SELECT count(*) FROM messages").fetchone() == (1,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    copy.close()
+
+
+def test_a_backup_is_private_whatever_the_umask(database: Database, tmp_path: Path) -> None:
+    previous = os.umask(0)
+    try:
+        backup(database, str(tmp_path / "copy.db"))
+    finally:
+        os.umask(previous)
+    assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "dangling link", "the database"])
+def test_nothing_is_overwritten(database: Database, tmp_path: Path, kind: str) -> None:
+    target = tmp_path / "copy.db"
+    if kind == "file":
+        target.write_text("mine")
+    elif kind == "folder":
+        target.mkdir()
+    elif kind == "dangling link":
+        target.symlink_to("nowhere")
+    else:
+        target = Path(database.path)
+    listing = sorted(os.listdir(tmp_path))
+    with pytest.raises(TargetExists) as caught:
+        backup(database, str(target))
+    assert str(caught.value) == f"{target} already exists; nothing was overwritten"
+    database.close()
+    assert sorted(os.listdir(tmp_path)) == listing
+
+
+def test_a_folder_that_is_missing_or_closed(database: Database, tmp_path: Path) -> None:
+    with pytest.raises(BackupFailed):
+        backup(database, str(tmp_path / "missing" / "copy.db"))
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    script = (
+        "from cafleet.db.backup import backup\n"
+        "from cafleet.db.database import Database\n"
+        "from cafleet.errors import BackupFailed\n"
+        "try: backup(Database(sys.argv[1]), sys.argv[2])\n"
+        "except BackupFailed as error: print(error)\n"
+    )
+    finished = run_without_rights(script, database.path, str(closed / "copy.db"))
+    assert finished.stdout == f"no backup was written to {closed / 'copy.db'}: Permission denied\n"
+
+
+def test_a_damaged_database_gives_no_backup(database: Database, tmp_path: Path) -> None:
+    run_sql(Path(database.path), *ADD_TEAM, *[ADD_MESSAGE] * 300)
+    ((root,),) = rows(
+        Path(database.path), "SELECT rootpage FROM sqlite_master WHERE name = 'idx_messages_sent'"
+    )
+    assert isinstance(root, int)
+    with open(database.path, "r+b") as file:
+        file.seek((root - 1) * 4096)
+        file.write(b"\xff" * 4096)
+    with pytest.raises(BackupFailed):
+        backup(database, str(tmp_path / "copy.db"))
+    database.close()
+    assert [name for name in os.listdir(tmp_path) if "copy" in name] == []
+
+
+def test_an_older_file_is_refused(tmp_path: Path) -> None:
+    file_at_version(tmp_path / "old.db", 1)
+    with pytest.raises(DatabaseOutdated):
+        backup(Database(str(tmp_path / "old.db")), str(tmp_path / "copy.db"))
+
+
+def test_a_read_only_folder_can_be_backed_up(database: Database, tmp_path: Path) -> None:
+    run_sql(Path(database.path), *ADD_TEAM)
+    target = tmp_path / "copies"
+    target.mkdir()
+    script = (
+        "from cafleet.db.backup import backup\n"
+        "from cafleet.db.database import Database\n"
+        "print(backup(Database(sys.argv[1]), sys.argv[2]).path)\n"
+    )
+    tmp_path.chmod(0o500)
+    finished = run_without_rights(script, database.path, str(target / "copy.db"))
+    tmp_path.chmod(0o700)
+    assert finished.stdout == f"{target / 'copy.db'}\n", finished.stderr
+    assert rows(target / "copy.db", "SELECT count(*) FROM members") == [(2,)]
+
+
+def test_a_backup_of_a_database_in_use_is_of_one_moment(database: Database, tmp_path: Path) -> None:
+    """Each transaction of the writer adds one fleet and one member: no copy may split it."""
+    script = """
+import sys
+from cafleet.db.database import Database
+database = Database(sys.argv[1])
+print("ready", flush=True)
+while True:
+    with database.write() as connection:
+        fleet = connection.execute("INSERT INTO fleets (created_at) VALUES ('')").lastrowid
+        connection.execute(
+            "INSERT INTO members (fleet_id, name, description, status, registered_at)"
+            " VALUES (?, hex(randomblob(2000)), '', 'active', '')",
+            (fleet,),
+        )
+"""
+    writer = subprocess.Popen([sys.executable, "-c", script, database.path], stdout=subprocess.PIPE)
+    assert writer.stdout is not None
+    writer.stdout.readline()
+    try:
+        for number in range(8):
+            target = str(tmp_path / f"copy{number}.db")
+            backup(database, target)
+            with closing(sqlite3.connect(target)) as copy:
+                fleets, members = copy.execute(
+                    "SELECT (SELECT count(*) FROM fleets), (SELECT count(*) FROM members)"
+                ).fetchone()
+            assert fleets == members
+    finally:
+        writer.kill()
+        writer.wait()
+        writer.stdout.close()
