@@ -59,6 +59,7 @@ class Codex:
 
     def __init__(self, config: Config) -> None:
         self._config = config
+        self._usages: dict[str, str] = {}
 
     def check(self, model: str | None, effort: str | None) -> None:  # noqa: ARG002
         if effort is not None and effort not in EFFORTS:
@@ -68,8 +69,7 @@ class Codex:
         """Without `--no-daemon` a newer program runs its turns in a shared process that does not have
         the member's environment; an older one does not know the flag. A login shell would reset PATH."""
         argv = [binary_path]
-        usage = probe.output_of([binary_path, "--help"], self._config.environ, HELP_SECONDS)
-        if usage is not None and "--no-daemon" in usage:
+        if "--no-daemon" in self._usage(binary_path):
             argv.append("--no-daemon")
         argv += [
             "-c",
@@ -84,6 +84,13 @@ class Codex:
         if request.effort:
             argv.append(f"--config=model_reasoning_effort={request.effort}")
         return [*argv, "--", request.prompt]
+
+    def _usage(self, binary_path: str) -> str:
+        """What `--help` prints, asked for once; empty where it does not answer."""
+        if binary_path not in self._usages:
+            output = probe.output_of([binary_path, "--help"], self._config.environ, HELP_SECONDS)
+            self._usages[binary_path] = output or ""
+        return self._usages[binary_path]
 
     def read(self, screen: Screen) -> Reading:
         start = _prompt_row(screen)

@@ -40,11 +40,11 @@ def check_database(runtime: Runtime, *, deep: bool) -> Section:
         findings += _of_access(path)
         try:
             row["journal"] = health.journal_mode(runtime.database)
-            if deep:
-                row["integrity"], found = _integrity(runtime)
-                findings += found
         except DatabaseError as error:
-            findings.append(issue(str(error), f"make {path} and its folder writable for you"))
+            findings.append(issue(str(error), f"make {path} and its folder readable and writable for you"))
+        if deep:
+            row["integrity"], found = _integrity(runtime)
+            findings += found
         if row.get("journal") not in ("wal", None):
             findings.append(
                 note(
@@ -76,8 +76,11 @@ def _of_access(path: str) -> list[Finding]:
 
 
 def _integrity(runtime: Runtime) -> tuple[str, list[Finding]]:
-    faults = health.integrity_faults(runtime.database)
+    try:
+        faults = health.integrity_faults(runtime.database)
+    except DatabaseError as error:  # So damaged that the check itself ends.
+        faults = [str(error)]
     if not faults:
         return "ok", []
-    mend = "put a copy that 'cafleet backup' made in its place"
-    return "damaged", [issue(f"the integrity check failed: {faults[0]}", mend)]
+    text = f"the integrity check failed: {faults[0]}"
+    return "damaged", [issue(text, "put a copy that 'cafleet backup' made in its place")]

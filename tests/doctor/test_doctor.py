@@ -1,0 +1,375 @@
+"""`cafleet doctor` on a bare machine, on a healthy one, and on one with each fault (SPEC 8)."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.support.machine import Machine
+from tests.support.program import seed_messages, seed_team
+from tests.support.tmux_server import TmuxServer
+from tests.support.waiting import wait_until
+
+from cafleet import __version__
+from cafleet.db import members
+from cafleet.db.database import Database
+from cafleet.models import Placement
+
+Section = dict[str, Any]
+
+
+def issues(section: Section) -> list[tuple[str, str]]:
+    """Text and mend of what has to be mended."""
+    return [(one["text"], one["mend"]) for one in section["findings"] if one["level"] == "issue"]
+
+
+def notes(section: Section) -> list[str]:
+    return [one["text"] for one in section["findings"] if one["level"] == "note"]
+
+
+def change(machine: Machine, statement: str) -> None:
+    connection = sqlite3.connect(machine.program.database_path)
+    with connection:
+        connection.execute(statement)
+    connection.close()
+
+
+# -- whole machines ----------------------------------------------------------------------------
+
+
+def test_a_bare_machine(bare_machine: Machine) -> None:
+    sections = bare_machine.sections(code=1)
+    assert list(sections) == ["multiplexer", "database", "coding agents", "permissions", "fleets"]
+    assert issues(sections["database"]) == [("there is no database yet", "cafleet setup")]
+    assert issues(sections["coding agents"]) == [
+        ("no coding agent's program is on PATH", "install one of: claude, codex, opencode")
+    ]
+    assert not bare_machine.program.database_path.exists()
+    assert os.listdir(bare_machine.home) == []
+
+
+def test_a_healthy_machine(machine: Machine) -> None:
+    sections = machine.sections("--deep", code=0)
+    database = sections["database"]["rows"][0]
+    assert database["path"] == str(machine.program.database_path)
+    assert (database["state"], database["journal"], database["integrity"]) == ("current", "wal", "ok")
+    assert database["bytes"] > 0
+    claude, codex, opencode = sections["coding agents"]["rows"]
+    assert claude == {
+        "agent": "claude",
+        "binary": str(machine.programs / "claude"),
+        "version": "2.1.332 (Claude Code)",
+        "path": str(machine.home / ".claude"),
+        "origin": "default",
+        "assets": "ok",
+        "installed": __version__,
+    }
+    assert (codex["binary"], codex["version"], codex["assets"]) == (None, None, "ok")
+    assert opencode["version"] == "1.18.33"
+
+
+def test_text_says_the_same(machine: Machine) -> None:
+    done = machine.doctor()
+    assert (done.code, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "no issues found"
+    assert f"  path: {machine.program.database_path}\n" in done.stdout
+    (machine.home / ".claude/skills/cafleet/SKILL.md").unlink()
+    change(machine, "UPDATE asset_installs SET cafleet_version = '0.9' WHERE coding_agent = 'opencode'")
+    done = machine.doctor()
+    assert done.code == 1
+    assert done.stdout.splitlines()[-1] == "2 issues found"
+    gone = machine.home / ".claude/skills/cafleet/SKILL.md"
+    assert f"  ! {gone} is gone\n      cafleet setup --coding-agent claude\n" in done.stdout
+
+
+def test_one_issue_is_one_issue(machine: Machine) -> None:
+    (machine.home / ".opencode/agents/cafleet.md").unlink()
+    assert machine.doctor().stdout.splitlines()[-1] == "1 issue found"
+
+
+# -- multiplexer -------------------------------------------------------------------------------
+
+
+def test_outside_a_multiplexer(machine: Machine) -> None:
+    section = machine.sections(code=0)["multiplexer"]
+    assert section["rows"] == [{"backend": None}]
+    assert notes(section)[0].startswith("this is no pane of a multiplexer")
+
+
+def test_in_a_pane(machine: Machine, tmux_server: TmuxServer) -> None:
+    environ = {"TMUX": f"{tmux_server.socket},{tmux_server.pid},0", "TMUX_PANE": "%0"}
+    row = machine.sections(code=0, **environ)["multiplexer"]["rows"][0]
+    assert (row["backend"], row["session"], row["pane"]) == ("tmux", "main", "%0")
+    assert str(tmux_server.socket) in row["server"]
+
+
+@pytest.mark.parametrize(
+    ("environ", "names"),
+    [
+        ({"TMUX": "/nonexistent/socket,1,0", "TMUX_PANE": "%0", "HERDR_ENV": "1"}, "CAFLEET_MULTIPLEXER"),
+        ({"CAFLEET_MULTIPLEXER": "screen"}, "CAFLEET_MULTIPLEXER"),
+        ({"TMUX": "/nonexistent/socket,1,0", "TMUX_PANE": "%0"}, ""),
+    ],
+)
+def test_a_multiplexer_that_cannot_be_used(machine: Machine, environ: dict[str, str], names: str) -> None:
+    found = issues(machine.sections(code=1, **environ)["multiplexer"])
+    assert len(found) == 1
+    assert names in found[0][0]
+
+
+# -- database ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("statement", "text", "mend"),
+    [
+        ("PRAGMA application_id = 7", "the file is not a cafleet database", "CAFLEET_DATABASE_URL"),
+        (
+            "INSERT INTO refinery_schema_history VALUES (99, 'later', '', '')",
+            "the database is of a newer format than this cafleet's",
+            "upgrade cafleet",
+        ),
+        ("DROP INDEX idx_members_fleet_status", "the database is damaged", "cafleet backup"),
+    ],
+)
+def test_a_database_that_is_refused(machine: Machine, statement: str, text: str, mend: str) -> None:
+    change(machine, statement)
+    found = issues(machine.sections(code=1)["database"])
+    assert len(found) == 1
+    assert found[0][0].startswith(text)
+    assert mend in found[0][1]
+
+
+def test_a_database_that_others_can_read(machine: Machine) -> None:
+    path = machine.program.database_path
+    path.chmod(0o644)
+    found = issues(machine.sections(code=1)["database"])
+    assert found == [(f"others can read the messages in {path}", f"chmod 600 {path}")]
+
+
+def test_a_damaged_page_is_found_by_a_deep_check_only(machine: Machine) -> None:
+    team = seed_team(machine.program, "ann")
+    seed_messages(machine.program, 2000, from_id=team.director_id, to_id=team.director_id)
+    path = machine.program.database_path
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size - 3 * 4096)
+        file.write(b"\xff" * 4096)
+    assert issues(machine.sections()["database"]) == []
+    section = machine.sections("--deep", code=1)["database"]
+    assert section["rows"][0]["integrity"] == "damaged"
+    assert issues(section)[0][0].startswith("the integrity check failed: ")
+
+
+# -- coding agents -----------------------------------------------------------------------------
+
+
+def test_an_agent_without_assets(machine: Machine) -> None:
+    change(machine, "DELETE FROM asset_installs WHERE coding_agent = 'claude'")
+    section = machine.sections(code=1)["coding agents"]
+    assert section["rows"][0]["assets"] == "not installed"
+    assert issues(section) == [
+        ("claude is installed, but cafleet's skill for it is not", "cafleet setup --coding-agent claude")
+    ]
+
+
+def test_an_agent_that_is_not_there_needs_no_assets(machine: Machine) -> None:
+    change(machine, "DELETE FROM asset_installs WHERE coding_agent = 'codex'")
+    assert machine.sections(code=0)["coding agents"]["rows"][1]["assets"] == "not installed"
+
+
+def test_stale_assets(machine: Machine) -> None:
+    change(machine, "UPDATE asset_installs SET cafleet_version = '0.9' WHERE coding_agent = 'codex'")
+    section = machine.sections(code=1)["coding agents"]
+    assert (section["rows"][1]["assets"], section["rows"][1]["installed"]) == ("stale", "0.9")
+    assert issues(section)[0][1] == "cafleet setup"
+
+
+def test_a_variable_that_is_not_absolute(machine: Machine) -> None:
+    section = machine.sections(code=1, CODEX_HOME="rel")["coding agents"]
+    assert section["rows"][1]["assets"] == "error"
+    assert issues(section)[0][0] == "CODEX_HOME must be an absolute path (got 'rel')"
+
+
+def test_a_variable_that_moves_an_agent(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> None:
+    moved = str(tmp_path_factory.mktemp("moved"))
+    section = machine.sections(code=1, CLAUDE_CONFIG_DIR=moved)["coding agents"]
+    row = section["rows"][0]
+    assert (row["path"], row["origin"], row["assets"]) == (moved, "CLAUDE_CONFIG_DIR", "not installed")
+    assert notes(section) == [
+        f"superseded: claude assets {__version__} at {machine.home / '.claude'}, not used now"
+    ]
+
+
+def test_a_mistake_in_the_configuration(machine: Machine) -> None:
+    path = machine.write(".config/cafleet/config.toml", '[agents.own]\ncommand = ["own"]\ncolour = 1\n')
+    section = machine.sections(code=1)["coding agents"]
+    text, mend = issues(section)[0]
+    assert text.startswith(f"{path}:3: agents.own.colour: unknown key")
+    assert str(path) in mend
+    assert [row["agent"] for row in section["rows"]] == ["claude", "codex", "opencode"]
+
+
+def test_a_configured_agent(machine: Machine) -> None:
+    machine.write(".config/cafleet/config.toml", '[agents.own]\ncommand = ["own", "{prompt}"]\n')
+    machine.install("own", "echo must not be run > ran")
+    row = machine.sections(code=0)["coding agents"]["rows"][3]
+    assert (row["agent"], row["binary"], row["version"]) == ("own", str(machine.programs / "own"), None)
+    assert row["assets"] is None
+
+
+def test_a_program_that_hangs_or_fails_has_no_version(machine: Machine) -> None:
+    machine.install("claude", "exit 3")
+    assert machine.sections(code=0)["coding agents"]["rows"][0]["version"] is None
+
+
+# -- permissions -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["deny", "ask"])
+@pytest.mark.parametrize(
+    ("rule", "blocks"),
+    [
+        ("Bash", True),
+        ("Bash(*)", True),
+        ("Bash(cafleet:*)", True),
+        ("Bash(cafleet *)", True),
+        ("Bash(cafleet message send *)", True),
+        ("Bash(cafleet member prompt *)", False),
+        ("Bash(rm *)", False),
+        ("Read(*)", False),
+    ],
+)
+def test_claude_rules(machine: Machine, kind: str, rule: str, blocks: bool) -> None:
+    path = machine.write(".claude/settings.json", json.dumps({"permissions": {kind: [rule]}}))
+    found = issues(machine.sections(code=int(blocks))["permissions"])
+    if blocks:
+        text, mend = found[0]
+        assert text.startswith(f"'{rule}' under permissions.{kind} keeps members from 'cafleet message ")
+        assert mend == f"remove it from {path}"
+
+
+def test_the_projects_claude_rules_count_too(machine: Machine) -> None:
+    machine.write(".claude/settings.local.json", json.dumps({"permissions": {"ask": ["Bash"]}}))
+    assert len(issues(machine.sections(code=1)["permissions"])) == 1
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"permissions": 3}', '{"permissions": {"deny": [1]}}'])
+def test_odd_claude_settings_stop_nothing(machine: Machine, text: str) -> None:
+    machine.write(".claude/settings.json", text)
+    found = issues(machine.sections()["permissions"])
+    assert len(found) == (1 if text == "{" else 0)
+
+
+POLICY = """
+case "$1" in
+--version) echo 'codex-cli 0.171.0' ;;
+execpolicy) echo '{"matchedRules": [], "decision": "%s"}' ;;
+esac
+"""
+
+
+def test_codex_with_its_rules(machine: Machine) -> None:
+    machine.install("codex", POLICY % "allow")
+    section = machine.sections(code=0)["permissions"]
+    assert {"file": str(machine.home / ".codex/rules/cafleet.rules")} in section["rows"]
+
+
+def test_codex_with_a_rule_against_it(machine: Machine) -> None:
+    machine.install("codex", POLICY % "forbidden")
+    text, _ = issues(machine.sections(code=1)["permissions"])[0]
+    assert text == f"a rule in {machine.home / '.codex/rules'} says 'forbidden' to 'cafleet message poll 1'"
+
+
+def test_codex_without_rules_is_held_in_its_sandbox(machine: Machine) -> None:
+    machine.install("codex", "echo 'codex-cli 0.171.0'")
+    (machine.home / ".codex/rules/cafleet.rules").unlink()
+    folder = machine.program.database_path.parent
+    found = issues(machine.sections(code=1)["permissions"])
+    assert found[0] == (
+        f"codex members cannot write {folder}: their sandbox does not allow it",
+        "cafleet setup --coding-agent codex",
+    )
+    assert found[1][0].startswith("codex members cannot reach the multiplexer's socket")
+    machine.write(
+        ".codex/config.toml",
+        f"[sandbox_workspace_write]\nwritable_roots = ['{folder.parent}']\nnetwork_access = true\n",
+    )
+    assert issues(machine.sections()["permissions"]) == []
+
+
+def test_a_codex_configuration_that_cannot_be_read(machine: Machine) -> None:
+    path = machine.write(".codex/config.toml", "x = [")
+    text, mend = issues(machine.sections(code=1)["permissions"])[0]
+    assert text.startswith(f"{path} cannot be read as TOML")
+    assert mend == f"mend {path}"
+
+
+# -- fleets ------------------------------------------------------------------------------------
+
+
+def test_the_pane_of_a_director_is_gone(machine: Machine) -> None:
+    team = seed_team(machine.program, "ann")
+    section = machine.sections(code=1)["fleets"]
+    assert section["rows"] == [
+        {
+            "fleet": team.fleet_id,
+            "name": "team",
+            "members": 2,
+            "pending notifications": 0,
+            "monitor loop": False,
+        }
+    ]
+    text, mend = issues(section)[0]
+    assert text == f"the pane of member {team.director_id} (director) of fleet {team.fleet_id} is gone"
+    assert mend.startswith(f"cafleet fleet delete {team.fleet_id}")
+
+
+def place(machine: Machine, member_id: int, server: str, pane: str | None) -> None:
+    database = Database(str(machine.program.database_path))
+    with database.write() as conn:
+        members.delete_placement(conn, member_id)
+        placement = Placement(member_id, "s", "@0", pane, "tmux", "claude", "", server)
+        members.insert_placement(conn, placement)
+    database.close()
+
+
+def test_panes_of_members(machine: Machine, tmux_servers: Callable[..., TmuxServer]) -> None:
+    server = tmux_servers().start()
+    name = server.name
+    team = seed_team(machine.program, "gone", "dead", "pending", "alive")
+    server.run("set-option", "-g", "remain-on-exit", "on")
+    dead = server.add_pane("sh", "-c", "exit 3")
+    gone, ended, pending, alive = team.member_ids
+    place(machine, team.director_id, name, "%0")
+    place(machine, gone, name, "%99")
+    place(machine, ended, name, dead)
+    place(machine, pending, name, None)
+    place(machine, alive, name, "%0")
+    wait_until(lambda: server.show("#{pane_dead}", dead) == "1", what="the end of its program")
+    found = dict(issues(machine.sections(code=1)["fleets"]))
+    who = "member {} ({}) of fleet 1"
+    assert f"the pane of {who.format(gone, 'gone')} is gone" in found
+    assert f"the program of {who.format(ended, 'dead')} has ended with status 3" in found
+    assert f"{who.format(pending, 'pending')} has no pane yet: its start was cut off" in found
+    assert len(found) == 3
+    mend = found[f"the pane of {who.format(gone, 'gone')} is gone"]
+    assert mend == f"cafleet member respawn {gone}, or cafleet member delete {gone}"
+
+
+def test_pending_notifications(machine: Machine, tmux_servers: Callable[..., TmuxServer]) -> None:
+    server = tmux_servers().start()
+    name = server.name
+    team = seed_team(machine.program, "ann")
+    for member in (team.director_id, *team.member_ids):
+        place(machine, member, name, "%0")
+    seed_messages(machine.program, 3, from_id=team.director_id, to_id=team.member_ids[0])
+    section = machine.sections(code=1)["fleets"]
+    assert section["rows"][0]["pending notifications"] == 3
+    assert issues(section) == [
+        (
+            "fleet 1: 3 notifications are still to be typed",
+            f"cafleet monitor run 1, or cafleet message wait {team.director_id}",
+        )
+    ]
