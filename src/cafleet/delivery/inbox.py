@@ -22,11 +22,18 @@ _RETRY_SECONDS = 1.0
 _FIRST_DRAIN_SECONDS = 1.0
 """How long mail that is there already waits for the drain at the start."""
 _STOP_CHECK_SECONDS = 1.0
+_WAIT_STOP_CHECK_SECONDS = 0.25
 
 
-def wait(runtime: Runtime, member_id: int, timeout_seconds: float | None) -> list[Message]:
+def wait(
+    runtime: Runtime,
+    member_id: int,
+    timeout_seconds: float | None,
+    *,
+    stopped: Callable[[], bool] | None = None,
+) -> list[Message]:
     """The member's inbox, newest first, as soon as it is not empty; empty after `timeout_seconds`
-    (0: one look; None: no limit).
+    (0: one look; None: no limit), or soon after `stopped()` says that nobody waits any more.
 
     At the start, and whenever the database changed, what is pending for the others of the fleet is
     typed; a waiter never types into its own pane.
@@ -37,14 +44,18 @@ def wait(runtime: Runtime, member_id: int, timeout_seconds: float | None) -> lis
     """
     deadline = math.inf if timeout_seconds is None else time.monotonic() + timeout_seconds
     runtime.database.wait_for_change(0.0)
-    waiter = _Waiter(runtime, member_id)
+    waiter = _Waiter(runtime, member_id, stopped or (lambda: False))
     waiter.drain(patience_seconds=_FIRST_DRAIN_SECONDS)
     while True:
         inbox = waiter.inbox()
         left = deadline - time.monotonic()
         if inbox or left <= 0:
             return inbox
+        if stopped is not None and stopped():
+            return []
         longest = _RETRY_SECONDS if waiter.locked_out else _LONGEST_SLEEP_SECONDS
+        if stopped is not None:
+            longest = min(longest, _WAIT_STOP_CHECK_SECONDS)
         changed = runtime.database.wait_for_change(min(left, longest))
         if changed or waiter.locked_out:
             waiter.drain(patience_seconds=0.0)
@@ -83,8 +94,8 @@ def listen(
 class _Waiter:
     """One waiting member: its inbox, and its part in typing what others are still to be told."""
 
-    def __init__(self, runtime: Runtime, member_id: int) -> None:
-        self._runtime, self._member_id = runtime, member_id
+    def __init__(self, runtime: Runtime, member_id: int, stopped: Callable[[], bool]) -> None:
+        self._runtime, self._member_id, self._stopped = runtime, member_id, stopped
         self._attempted = Attempted()
         with runtime.database.read() as connection:
             self._fleet_id = _fleet_of(connection, member_id)
@@ -106,7 +117,7 @@ class _Waiter:
             self._runtime, self._fleet_id, self._attempted, skip_members=own, lock_seconds=0.0
         ):
             self.locked_out = self.locked_out or not outcome.touched
-            if time.monotonic() >= patience and self._has_mail():
+            if self._stopped() or (time.monotonic() >= patience and self._has_mail()):
                 break
 
     def _has_mail(self) -> bool:
