@@ -131,8 +131,8 @@ def private_copy(path: str) -> "PrivateCopy":
     return copy
 
 
-_READ_MARKS_START, _READ_MARKS_END = 104, 120
-"""Where the log's index (its format is fixed) has the read marks 1 to 4, in bytes; unused: all ones."""
+_INDEX_SALT, _LOG_SALT = slice(32, 40), slice(16, 24)
+"""Where the index of a write-ahead log, and the log itself, say which log it is (SQLite's file format)."""
 
 
 def _look(path: str, timeout_seconds: float) -> Diagnosis:
@@ -153,7 +153,7 @@ def _look(path: str, timeout_seconds: float) -> Diagnosis:
             return Diagnosis(DatabaseState.EMPTY)
         # Nobody has unsaved changes: reading without locks creates no files beside it.
         return _look_through(path, "mode=ro&immutable=1", timeout_seconds)
-    if log and not journal and _has_read_mark(path + "-shm"):
+    if log and not journal and _index_fits(path):
         try:
             parameters = "mode=ro&readonly_shm=1"
             return _examine_closing(connections.connect(path, parameters, timeout_seconds=timeout_seconds))
@@ -163,17 +163,16 @@ def _look(path: str, timeout_seconds: float) -> Diagnosis:
     return _look_at_copy(path)
 
 
-def _has_read_mark(shared_memory: str) -> bool:
-    """Whether a reader that may not write the index of the log finds a place in it to begin at.
+def _index_fits(path: str) -> bool:
+    """Whether the log's index in shared memory is of this very log.
 
-    After a crash, and right after a recovery, there is none, and SQLite would try in vain for 10 s.
+    After some crashes it is not, until a writer comes; SQLite would try to read it for 10 s, in vain.
     """
     try:
-        with open(shared_memory, "rb") as file:
-            marks = file.read(_READ_MARKS_END)[_READ_MARKS_START:]
+        with open(path + "-shm", "rb") as index, open(path + "-wal", "rb") as log:
+            return index.read(_INDEX_SALT.stop)[_INDEX_SALT] == log.read(_LOG_SALT.stop)[_LOG_SALT]
     except OSError:
         return False
-    return len(marks) == _READ_MARKS_END - _READ_MARKS_START and marks != b"\xff" * len(marks)
 
 
 def _look_at_copy(path: str) -> Diagnosis:
