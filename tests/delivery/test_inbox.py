@@ -173,6 +173,17 @@ def log_can_be_emptied(team: Team) -> bool:
     return not busy
 
 
+def test_a_wait_in_a_thread_can_be_stopped(team: Team) -> None:
+    def work(this: Waiting) -> None:
+        this.answer = wait(this.runtime, team.director, None, stopped=lambda: this.stop)
+
+    waiter = Waiting(team, work)
+    until_asleep(waiter)
+    waiter.stop = True
+    waiter.join()
+    assert waiter.answer == []
+
+
 def test_no_transaction_is_open_while_one_waits(team: Team) -> None:
     waiter = waiting(team, team.director)
     until_asleep(waiter)

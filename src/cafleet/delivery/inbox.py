@@ -16,12 +16,16 @@ from cafleet.errors import MemberGone, MemberNotFound
 from cafleet.models import Message, MessageState
 from cafleet.runtime import Runtime
 
+Stopped = Callable[[], bool]
+"""Asked now and then by a wait in a thread, which no signal can reach."""
+
 _LONGEST_SLEEP_SECONDS = 3600.0
 _RETRY_SECONDS = 1.0
 """How soon a pane whose lock was taken is tried again."""
 _FIRST_DRAIN_SECONDS = 1.0
 """How long mail that is there already waits for the drain at the start."""
-_STOP_CHECK_SECONDS = 1.0
+_STOP_CHECK_SECONDS = 0.25
+"""How soon a caller that wants to stop is heard."""
 _WAIT_STOP_CHECK_SECONDS = 0.25
 
 
@@ -61,13 +65,11 @@ def wait(
             waiter.drain(patience_seconds=0.0)
 
 
-def listen(
-    runtime: Runtime, member_id: int, *, stopped: Callable[[], bool] = lambda: False
-) -> Iterator[Message]:
+def listen(runtime: Runtime, member_id: int, *, stopped: Stopped | None = None) -> Iterator[Message]:
     """Every waiting delivery, oldest first, then each new one once it is committed; each id once.
 
-    Read-only. Ends where `stopped()` says so (asked about once a second while idle) or an exception
-    is thrown in; no transaction is open while the caller has a message or while nothing happens.
+    Read-only. Ends soon after `stopped()` says so, or by an exception in the waiting thread; no
+    transaction is open while the caller has a message or while nothing happens.
 
     Raises:
         MemberNotFound: no such member.
@@ -84,11 +86,13 @@ def listen(
                 message = messages.get(connection, last_id)
             if message and message.status_state is MessageState.INPUT_REQUIRED:
                 yield message
-        while not runtime.database.wait_for_change(_STOP_CHECK_SECONDS):
-            if stopped():
+        changed = False
+        while not changed:
+            if stopped and stopped():
                 return
-        if stopped():
-            return
+            changed = runtime.database.wait_for_change(
+                _STOP_CHECK_SECONDS if stopped else _LONGEST_SLEEP_SECONDS
+            )
 
 
 class _Waiter:
