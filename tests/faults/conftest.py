@@ -65,7 +65,8 @@ class Team:
         """What anybody who waits does: type what is due."""
 
         def drained() -> bool:
-            self.cafleet("message", "wait", str(DIRECTOR), "--timeout", "0")
+            if self.pending():
+                self.cafleet("message", "wait", str(DIRECTOR), "--timeout", "0")
             return self.pending() == 0
 
         wait_until(drained, seconds=60, what="an end of pending notifications")
@@ -73,7 +74,10 @@ class Team:
     def lines(self) -> list[str]:
         """Everything that was submitted to the member's agent, in order."""
         events = [json.loads(line) for line in self.log.read_text().splitlines()]
-        odd = [event for event in events if not {"submit", "ready"} & event.keys()]
+        # An Enter may be repeated where the first is drawn late; in an empty composer it does nothing.
+        odd = [
+            event for event in events if not {"submit", "ready"} & event.keys() and event != {"key": "enter"}
+        ]
         assert not odd, "nothing but submitted lines may reach the pane"
         return [event["submit"] for event in events if "submit" in event]
 

@@ -9,8 +9,7 @@ import pytest
 from tests.faults.conftest import Team, expected_lines
 from tests.support.waiting import wait_until
 
-KILLS = 210
-DRAIN_EVERY = 30
+KILLS = 200
 
 
 def run_and_kill(team: Team, text: str, after_seconds: float) -> tuple[str, bool]:
@@ -34,27 +33,26 @@ def typical_seconds(team: Team) -> float:
 def test_a_killed_sender_loses_nothing_that_it_reported(team: Team) -> None:
     seed = random.randrange(2**32)
     chance = random.Random(seed)
-    longest = typical_seconds(team) * 1.1
-    killed, reported = 0, []
-    for number in range(KILLS):
-        printed, in_time = run_and_kill(team, f"message {number}", chance.uniform(0, longest))
+    longest = typical_seconds(team)
+    killed, reported, tries = 0, [], 0
+    while killed < KILLS:
+        tries += 1
+        printed, in_time = run_and_kill(team, f"message {tries}", chance.uniform(0, longest))
+        # The machine's speed changes; most kills shall hit a send that is still at work.
+        longest *= 1.01 if in_time else 0.97
         killed += in_time
         if "Message sent." in printed:
             reported += re.findall(r"^\[(\d+) ", printed, re.MULTILINE)
-        if number % DRAIN_EVERY == DRAIN_EVERY - 1:
-            team.drain()
-    team.drain()
+        # Somebody drains before the next one comes, so that each message meets one kill at most.
+        team.drain()
 
-    assert killed > KILLS / 2, f"seed {seed}: too few senders were still running when they were killed"
     team.check_file()
     stored = {str(row[0]) for row in team.query("SELECT message_id FROM messages")}
     assert set(reported) <= stored, f"seed {seed}"
     wanted = expected_lines(team)
     typed = team.lines()
     assert set(typed) == set(wanted), f"seed {seed}: a line was lost, mangled or joined with another"
-    # Only a kill between typing and stamping doubles a line.
-    assert len(typed) - len(wanted) <= killed, f"seed {seed}"
-    assert max(typed.count(line) for line in wanted) <= 3, f"seed {seed}"
+    assert max(typed.count(line) for line in wanted) <= 2, f"seed {seed}: a line was more than doubled"
 
 
 def test_a_sender_killed_while_it_types_leaves_the_rest_to_the_next(team: Team) -> None:
