@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 CHECKED := src tests benchmarks scripts
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit coverage bench format clean runtime dev
+.PHONY: help demo test lint types unit test-agents coverage bench format clean runtime dev
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: runtime ## Watch a small fleet work, in a private tmux server (under a minute)
 	@$(BIN)/cafleet demo
@@ -25,6 +25,9 @@ types: dev ## Check types, strictly
 
 unit: dev ## Run all tests, in parallel and in random order (ARGS="-k name" narrows)
 	@$(BIN)/python -m pytest -q -n auto $(ARGS)
+
+test-agents: dev ## Prove it with the real agent programs (1.2 GB, needs npm; loopback only)
+	@scripts/test-agents.sh
 
 coverage: dev ## Run all tests and show which branches they miss
 	@$(BIN)/python -m pytest -q -n auto --cov --cov-report=term-missing $(ARGS)
