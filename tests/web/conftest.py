@@ -4,10 +4,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.browser import browser, page, phone, problems
 from tests.support.web_fleet import WebFleet, new_database
 from tests.support.web_server import WebServer
 
 from cafleet.db.database import Database
+
+__all__ = ["browser", "page", "phone", "problems"]
 
 
 @pytest.fixture(scope="session")

@@ -37,18 +37,19 @@ const helpButton = h("button", {
   class: "icon-button help-button", type: "button", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)",
   on: { click: () => showHelp() },
 }, icon("keyboard"));
+const heading = h("h1", { class: "visually-hidden", hidden: true });
 const header = h("header", { class: "top" },
   h("a", { class: "brand", href: fleetsPath(), "aria-label": "cafleet, all fleets" },
     h("img", { src: "/static/icon.svg", alt: "", width: 24, height: 24 }), h("span", {}, "cafleet")),
-  picker,
+  heading, picker,
   h("span", { class: "spacer" }),
   connection, helpButton, themeButton);
 const notice = h("div", { class: "notice", role: "alert", hidden: true });
 const tabs = h("nav", { class: "tabs", "aria-label": "Views" });
-const body = h("div", { class: "body" });
+const body = h("main", { class: "body", id: "main", tabindex: "-1" });
 const skip = h("a", {
   class: "skip", href: "#main",
-  on: { click: (event) => { event.preventDefault(); document.querySelector("main")?.focus(); } },
+  on: { click: (event) => { event.preventDefault(); body.focus(); } },
 }, "Skip to the messages");
 fill(app, skip, header, notice, body, tabs);
 
@@ -107,10 +108,10 @@ function openFleet(fleet) {
   const store = new Store(fleet);
   const write = composer(store);
   const parts = { roster: roster(store), timeline: timeline(store, write.address), composer: write };
-  const inspector = h("aside", { class: "inspector", "aria-label": "Details" });
+  const inspector = h("section", { class: "inspector", "aria-label": "Details" });
   fill(body,
     parts.roster.element,
-    h("main", { id: "main", class: "center", tabindex: "-1", "aria-label": "Timeline" }, parts.timeline.element, write.element),
+    h("section", { class: "center", "aria-label": "Timeline" }, parts.timeline.element, write.element),
     inspector);
   current = { store, parts, inspector, panel: null, panelKey: "" };
   store.subscribe((changes) => {
@@ -127,6 +128,7 @@ function closeFleet() {
   current?.store.stop();
   current = null;
   notice.hidden = true;
+  heading.hidden = true; // The list of fleets has its own.
   connection.dataset.state = "none";
   setText(connection.lastChild, "");
 }
@@ -162,6 +164,8 @@ function drawTitle() {
   let unread = 0;
   for (const member of store.activeMembers()) unread += member.unread;
   const name = known?.name ?? `Fleet ${store.fleet}`;
+  heading.hidden = false;
+  setText(heading, name);
   const title = `${unread ? `(${unread}) ` : ""}${name} · cafleet`;
   if (document.title !== title) document.title = title;
 }

@@ -6,7 +6,7 @@ import { announce, fill, h, icon } from "../dom.js";
 import { fleetPath, go } from "../router.js";
 import { avatar } from "./parts.js";
 
-const MOST_SUGGESTIONS = 50;
+const MOST_SUGGESTIONS = 7; // As many as fit without scrolling, also at 200 %.
 
 export function composer(store) {
   const list = h("ul", { class: "suggestions plain", id: "suggestions", role: "listbox", "aria-label": "Recipients", hidden: true });

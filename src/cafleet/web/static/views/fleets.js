@@ -9,7 +9,7 @@ import { errorCard } from "./parts.js";
 /** `openOnly(fleetId)`: called instead of showing a list of one; null: the list is wanted. */
 export function fleetsPage({ unknown, openOnly }) {
   const list = h("div", { class: "fleet-list", "aria-busy": "true" }, h("p", { class: "muted" }, "Loading…"));
-  const page = h("main", { id: "main", class: "fleets", tabindex: "-1", "aria-label": "Fleets" },
+  const page = h("div", { class: "fleets" },
     h("h1", {}, "Fleets"),
     unknown && h("p", { class: "card", role: "alert" }, "There is no page at this address."),
     list);

@@ -27,16 +27,18 @@ export function memberPanel(store, id, box, address) {
   let loaded = false;
   let complete = false;
   let ended = false;
+  let attempts = 0;
 
   function tab(name, label) {
     return h("a", { href: memberPath(store.fleet, id, name), "aria-current": name === box ? "page" : null }, label);
   }
 
   async function load() {
+    const attempt = (attempts += 1);
     element.setAttribute("aria-busy", "true");
     try {
       const messages = await getMailbox(store.fleet, id, box, limit);
-      if (ended) return;
+      if (ended || attempt !== attempts) return; // A later answer is on its way.
       complete = messages.length < limit;
       loaded = true;
       rows.clear();

@@ -1,10 +1,11 @@
 // Pieces that several views share.
 
-import { h, icon } from "../dom.js";
+import { fill, h, icon } from "../dom.js";
 import { fullTime, shortTime, timeOfDay } from "../time.js";
 
 const CLIP_CHARACTERS = 1400;
 const CLIP_LINES = 14;
+const PIECE_CHARACTERS = 8_000;
 
 /** A coloured square with the first letter of a name; decorative. */
 export function avatar(id, name) {
@@ -19,13 +20,32 @@ export function bodyText(text) {
   if (clipped.length === text.length) return box;
   const more = h("button", { type: "button", class: "link-button", "aria-expanded": "false" });
   const draw = (open) => {
-    box.textContent = open ? text : clipped;
+    fill(box, open ? pieces(text) : clipped);
     more.textContent = open ? "Show less" : `Show all (${size(text.length)})`;
     more.setAttribute("aria-expanded", String(open));
   };
   more.addEventListener("click", () => draw(more.getAttribute("aria-expanded") === "false"));
   draw(false);
   return h("div", { class: "clipped" }, box, more);
+}
+
+/** A long text in blocks, so that only those in view are laid out; broken at line ends where there are any. */
+function pieces(text) {
+  const found = [];
+  for (let start = 0; start < text.length;) {
+    let end = Math.min(start + PIECE_CHARACTERS, text.length);
+    const lineEnd = text.lastIndexOf("\n", end - 1) + 1;
+    if (end < text.length) end = lineEnd > start ? lineEnd : wholeCharacter(text, end);
+    found.push(h("div", { class: "piece" }, text.slice(start, end)));
+    start = end;
+  }
+  return found;
+}
+
+/** `end`, or one less where it would part a surrogate pair. */
+function wholeCharacter(text, end) {
+  const last = text.charCodeAt(end - 1);
+  return last >= 0xd800 && last <= 0xdbff ? end - 1 : end;
 }
 
 function clip(text) {
@@ -37,9 +57,7 @@ function clip(text) {
     if (line === CLIP_LINES - 1) end = at;
   }
   if (end >= text.length) return text;
-  // Not between the halves of a surrogate pair.
-  const last = text.charCodeAt(end - 1);
-  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? end - 1 : end);
+  return text.slice(0, wholeCharacter(text, end));
 }
 
 const size = (length) => (length < 10_000 ? `${length} characters` : `${Math.round(length / 1000)} k characters`);
