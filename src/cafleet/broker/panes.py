@@ -11,7 +11,7 @@ from cafleet.broker.members import pane_of
 from cafleet.broker.spawning import address
 from cafleet.clock import format_timestamp
 from cafleet.db import members, notifications
-from cafleet.delivery.drain import type_plain_line
+from cafleet.delivery.drain import LOCK_SECONDS, type_plain_line
 from cafleet.delivery.line import MAX_LINE_UNITS, ping_line, plain_line
 from cafleet.delivery.pane_state import classify, why_not
 from cafleet.errors import (
@@ -40,8 +40,12 @@ class Typed(NamedTuple):
     """`notified`: submitted as a turn of its own."""
 
 
-def prompt_member(runtime: Runtime, member_id: int, text: str) -> Typed:
+def prompt_member(
+    runtime: Runtime, member_id: int, text: str, *, lock_seconds: float = LOCK_SECONDS
+) -> Typed:
     """Type one line into the member's pane as a user's turn, as safely as a notification.
+
+    `lock_seconds`: how long the pane's lock is waited for.
 
     Raises:
         InvalidInput: not one line, blank, or too long to be typed.
@@ -55,21 +59,21 @@ def prompt_member(runtime: Runtime, member_id: int, text: str) -> Typed:
     if length > MAX_LINE_UNITS:
         limit = f"at most {MAX_LINE_UNITS} can be typed"
         raise InvalidInput(f"the prompt has {length} characters; {limit}, so send it as a message")
-    return _type(runtime, member_id, line)
+    return _type(runtime, member_id, line, lock_seconds)
 
 
 def ping_member(runtime: Runtime, member_id: int) -> Typed:
     """Type the fixed line that asks the member to poll its inbox. Raises like `prompt_member`."""
-    return _type(runtime, member_id, ping_line(member_id))
+    return _type(runtime, member_id, ping_line(member_id), LOCK_SECONDS)
 
 
-def _type(runtime: Runtime, member_id: int, line: str) -> Typed:
+def _type(runtime: Runtime, member_id: int, line: str, lock_seconds: float) -> Typed:
     with runtime.database.read() as conn:
         member = require_active_member(conn, member_id)
     if member.kind is MemberKind.DIRECTOR:
         raise DirectorNotTyped(member_id)
     pane_of(member)
-    return Typed(member, line, type_plain_line(runtime, member, line))
+    return Typed(member, line, type_plain_line(runtime, member, line, lock_seconds=lock_seconds))
 
 
 # -- looking -----------------------------------------------------------------------------------

@@ -1,0 +1,312 @@
+import pytest
+from tests.support.fleet_builder import SERVER, World, claude_screen
+from tests.support.memory_multiplexer import ComposerProgram
+
+from cafleet.broker import fleets, members, panes
+from cafleet.broker.panes import PaneCondition, PaneReport
+from cafleet.clock import format_timestamp
+from cafleet.db import messages
+from cafleet.errors import (
+    CafleetError,
+    DirectorNotTyped,
+    FleetDeleted,
+    InvalidInput,
+    MemberNotActive,
+    MemberNotFound,
+    MultiplexerError,
+    MultiplexerTimeout,
+    NoPane,
+    PaneGone,
+)
+from cafleet.models import Member, NotificationState
+from cafleet.multiplexer.pane_lock import pane_lock
+
+
+def _submitted(world: World, member: Member) -> list[str]:
+    program = world.multiplexer.pane(world.pane(member)).program
+    assert isinstance(program, ComposerProgram)
+    return program.submitted
+
+
+def _pending(world: World, member: Member) -> None:
+    """Its placement waits for a pane."""
+    with world.database.write() as conn:
+        conn.execute(
+            "UPDATE member_placements SET mux_pane_id = NULL WHERE member_id = ?", (member.member_id,)
+        )
+
+
+def _hold(world: World, member: Member) -> None:
+    """A message that nobody was told of yet."""
+    with world.database.write() as conn:
+        messages.insert(
+            conn,
+            from_member_id=1,
+            to_member_id=member.member_id,
+            text="hello",
+            created_at=format_timestamp(world.clock()),
+        )
+
+
+# -- typing ------------------------------------------------------------------------------------
+
+
+def test_a_prompt_is_a_turn_of_its_own(world: World) -> None:
+    worker = world.member(world.fleet().fleet_id)
+    for text in ("go on", "--help", "/compact", "日本語 👩‍👩‍👧 é", "ends;", "$(touch x)"):
+        typed = panes.prompt_member(world.runtime, worker.member_id, text)
+        assert typed.notification.state is NotificationState.NOTIFIED
+        assert typed.line == text
+        assert _submitted(world, worker)[-1].rstrip() == text
+
+
+def test_a_ping_is_one_fixed_line(world: World) -> None:
+    worker = world.member(world.fleet().fleet_id)
+    typed = panes.ping_member(world.runtime, worker.member_id)
+    assert typed.line == f"[cafleet ping] Poll your inbox: cafleet message poll {worker.member_id}"
+    assert _submitted(world, worker) == [typed.line]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "\u200b",
+        "two\nlines",
+        "a\rb",
+        "esc \x1b[201~",
+        "bell\x07",
+        "nul\0",
+        "\x9b31m",
+        "x" * 700,
+        "👩" * 350,
+    ],
+)
+def test_what_no_line_can_be(world: World, text: str) -> None:
+    worker = world.member(world.fleet().fleet_id)
+    with pytest.raises(InvalidInput, match="prompt"):
+        panes.prompt_member(world.runtime, worker.member_id, text)
+    assert not world.multiplexer.pane(world.pane(worker)).touched
+
+
+def test_the_longest_line(world: World) -> None:
+    worker = world.member(world.fleet().fleet_id)
+    panes.prompt_member(world.runtime, worker.member_id, "x" * 699)
+    assert _submitted(world, worker) == ["x" * 699]
+
+
+def test_what_a_reader_could_not_see_is_left_out_and_shown_so(world: World) -> None:
+    worker = world.member(world.fleet().fleet_id)
+    typed = panes.prompt_member(world.runtime, worker.member_id, "a\u202eb")
+    assert typed.line == "ab"
+    assert _submitted(world, worker) == ["ab"]
+
+
+@pytest.mark.parametrize("verb", ["prompt", "ping"])
+def test_who_cannot_be_typed_at(world: World, verb: str) -> None:
+    director = world.fleet()
+    worker = world.member(director.fleet_id)
+
+    def act(member_id: int) -> None:
+        if verb == "prompt":
+            panes.prompt_member(world.runtime, member_id, "hello")
+        else:
+            panes.ping_member(world.runtime, member_id)
+
+    with pytest.raises(DirectorNotTyped):
+        act(director.member_id)
+    with pytest.raises(MemberNotFound):
+        act(99)
+    _pending(world, worker)
+    with pytest.raises(NoPane, match="has no pane yet"):
+        act(worker.member_id)
+    members.delete_member(world.runtime, worker.member_id)
+    with pytest.raises(MemberNotActive):
+        act(worker.member_id)
+    fleets.delete_fleet(world.runtime, director.fleet_id, kill_panes=False)
+    with pytest.raises(FleetDeleted):
+        act(worker.member_id)
+    assert not world.multiplexer.pane(world.pane(director)).touched
+
+
+def test_a_pane_that_is_not_free_is_left_alone(world: World) -> None:
+    worker = world.member(world.fleet().fleet_id)
+    pane = world.multiplexer.pane(world.pane(worker))
+    pane.mode = "copy-mode"
+    told = panes.prompt_member(world.runtime, worker.member_id, "go on").notification
+    assert told == (NotificationState.DEFERRED, "pane is in copy-mode")
+    pane.mode = ""
+    pane.shell = True
+    told = panes.ping_member(world.runtime, worker.member_id).notification
+    assert told.state is NotificationState.DEFERRED
+    world.multiplexer.end_program(world.pane(worker))
+    told = panes.ping_member(world.runtime, worker.member_id).notification
+    assert told.state is NotificationState.FAILED
+    assert not pane.touched
+
+
+def test_a_pane_that_somebody_types_into(world: World) -> None:
+    worker = world.member(world.fleet().fleet_id)
+    with pane_lock(str(world.directory), "tmux", world.pane(worker)):
+        told = panes.prompt_member(world.runtime, worker.member_id, "go on", lock_seconds=0.05).notification
+    assert told == (NotificationState.DEFERRED, "pane is busy")
+
+
+# -- looking -----------------------------------------------------------------------------------
+
+
+def test_a_capture(world: World) -> None:
+    worker = world.member(world.fleet().fleet_id)
+    world.multiplexer.pane(world.pane(worker)).rows = ["one", "two", "three", ""]
+    captured = panes.capture_member(world.runtime, worker.member_id, 2)
+    assert captured.content == "two\nthree"
+    assert captured.captured_at.startswith("2026-03-01T12:00:")
+    world.multiplexer.remove_pane(world.pane(worker))
+    with pytest.raises(PaneGone):
+        panes.capture_member(world.runtime, worker.member_id, 2)
+
+
+def test_a_scan_shows_the_director_first_and_aborts_for_nothing(world: World) -> None:
+    director = world.fleet()
+    shown, pending, gone, silent = (world.member(director.fleet_id, name) for name in "abcd")
+    members.delete_member(world.runtime, world.member(director.fleet_id, "e").member_id)
+    with world.database.write() as conn:
+        conn.execute("UPDATE fleets SET director_member_id = ?", (shown.member_id,))
+    _pending(world, pending)
+    world.multiplexer.remove_pane(world.pane(gone))
+    world.multiplexer.pane(world.pane(shown)).rows = ["its screen"]
+
+    def fail(method: str, pane: str) -> None:
+        if method == "capture" and pane == world.pane(silent).pane:
+            raise MultiplexerError("told to fail")
+
+    world.multiplexer.before = fail
+    found = panes.scan_fleet(world.runtime, director.fleet_id, 40)
+    assert [one.member.member_id for one in found] == [
+        shown.member_id,
+        director.member_id,
+        pending.member_id,
+        gone.member_id,
+        silent.member_id,
+    ]
+    assert found[0].capture is not None
+    assert found[0].capture.content == "its screen"
+    assert [one.problem for one in found[2:]] == [
+        "it has no pane yet",
+        f"pane {world.pane(gone).pane} is gone",
+        "told to fail",
+    ]
+    assert [one.capture for one in found[2:]] == [None] * 3
+
+
+def test_a_server_that_is_silent_is_asked_once_in_a_scan(world: World) -> None:
+    director = world.fleet()
+    for name in "abc":
+        world.member(director.fleet_id, name)
+    world.multiplexer.fail("capture", MultiplexerTimeout("tmux", 5), times=None)
+    world.multiplexer.calls.clear()
+    found = panes.scan_fleet(world.runtime, director.fleet_id, 40)
+    assert [one.problem for one in found] == ["tmux did not answer within 5 s"] * 4
+    assert len(world.multiplexer.calls) == 1
+
+
+def test_focus(world: World) -> None:
+    worker = world.member(world.fleet().fleet_id)
+    panes.focus_member(world.runtime, worker.member_id)
+    assert world.multiplexer.focused == world.pane(worker)
+    _pending(world, worker)
+    with pytest.raises(NoPane):
+        panes.focus_member(world.runtime, worker.member_id)
+
+
+# -- how they are ------------------------------------------------------------------------------
+
+
+def _survey(world: World, fleet_id: int) -> dict[int, PaneReport]:
+    roster = [entry.member for entry in members.list_members(world.runtime, fleet_id)]
+    return panes.survey(world.runtime, fleet_id, roster)
+
+
+def test_a_survey_tells_alive_exited_gone_and_pending_apart(world: World) -> None:
+    fleet_id = world.fleet().fleet_id
+    alive, dead, shell, gone, pending = (world.member(fleet_id, name) for name in "abcde")
+    world.multiplexer.end_program(world.pane(dead), 3)
+    world.multiplexer.pane(world.pane(shell)).shell = True
+    world.multiplexer.remove_pane(world.pane(gone))
+    _pending(world, pending)
+    world.multiplexer.calls.clear()
+    found = _survey(world, fleet_id)
+    assert found[alive.member_id] == (PaneCondition.ALIVE, None, None, 0, None)
+    assert found[dead.member_id] == (PaneCondition.EXITED, 3, None, 0, None)
+    assert found[shell.member_id] == (PaneCondition.EXITED, None, "a shell is there", 0, None)
+    assert found[gone.member_id] == (PaneCondition.GONE, None, None, 0, None)
+    assert found[pending.member_id] == (PaneCondition.PENDING, None, None, 0, None)
+    assert world.multiplexer.calls == [("list_panes", SERVER)], "one call for all"
+
+
+def test_a_survey_says_what_is_held_and_why(world: World) -> None:
+    fleet_id = world.fleet().fleet_id
+    free, reading, gone, dead = (world.member(fleet_id, name) for name in "abcd")
+    for member in (free, reading, gone, dead, dead):
+        _hold(world, member)
+    world.multiplexer.pane(world.pane(reading)).mode = "copy-mode"
+    world.multiplexer.remove_pane(world.pane(gone))
+    world.multiplexer.end_program(world.pane(dead))
+    found = _survey(world, fleet_id)
+    assert found[free.member_id][3:] == (1, "nobody has typed it yet; its pane is free")
+    assert found[reading.member_id][3:] == (1, "pane is in copy-mode")
+    assert found[gone.member_id][3:] == (1, "its pane is gone")
+    assert found[dead.member_id][3:] == (2, "its agent has exited")
+    assert not any(world.multiplexer.pane(world.pane(one)).touched for one in (free, reading))
+
+
+@pytest.mark.parametrize("error", [MultiplexerTimeout("tmux", 5), MultiplexerError("tmux not found on PATH")])
+def test_a_survey_never_fails_because_of_a_multiplexer(world: World, error: CafleetError) -> None:
+    fleet_id = world.fleet().fleet_id
+    workers = [world.member(fleet_id, name) for name in "abc"]
+    _hold(world, workers[0])
+    assert isinstance(error, MultiplexerError)
+    world.multiplexer.fail("list_panes", error, times=None)
+    world.multiplexer.calls.clear()
+    found = _survey(world, fleet_id)
+    assert {report.condition for report in found.values()} == {PaneCondition.UNKNOWN}
+    assert {report.detail for report in found.values()} == {str(error)}
+    assert found[workers[0].member_id].why_held == str(error)
+    assert len(world.multiplexer.calls) == 1, "a silent server is asked once"
+
+
+def test_a_server_that_falls_silent_in_between(world: World) -> None:
+    fleet_id = world.fleet().fleet_id
+    workers = [world.member(fleet_id, name) for name in "abc"]
+    for worker in workers:
+        _hold(world, worker)
+    world.multiplexer.fail("look", MultiplexerTimeout("tmux", 5), times=None)
+    world.multiplexer.calls.clear()
+    found = _survey(world, fleet_id)
+    assert [found[one.member_id].why_held for one in workers] == ["tmux did not answer within 5 s"] * 3
+    assert len([call for call in world.multiplexer.calls if call[0] == "look"]) == 1
+
+
+def test_after_a_restart_everything_is_gone_also_where_numbers_are_taken_again(world: World) -> None:
+    fleet_id = world.fleet().fleet_id
+    worker = world.member(fleet_id)
+    pane = world.pane(worker)
+    world.multiplexer.stop_server(SERVER)
+    world.multiplexer.add_pane(server="host|/run/memory/default|999", pane=pane.pane)
+    assert {one.condition for one in _survey(world, fleet_id).values()} == {PaneCondition.GONE}
+
+
+def test_a_respawned_agent_is_given_time_to_start(world: World) -> None:
+    worker = world.member(world.fleet().fleet_id)
+    world.multiplexer.remove_pane(world.pane(worker))
+    world.clock.advance(3600)
+    request = members.RespawnRequest(worker.member_id, "Again.", str(world.directory))
+    again = members.respawn_member(world.runtime, request, start_wait_seconds=0).member
+    told = panes.ping_member(world.runtime, again.member_id).notification
+    assert told == (NotificationState.DEFERRED, "its agent is still starting")
+    pane = world.multiplexer.pane(world.pane(again))
+    pane.program = ComposerProgram(claude_screen)
+    pane.program.show(pane)
+    told = panes.ping_member(world.runtime, again.member_id).notification
+    assert told.state is NotificationState.NOTIFIED
