@@ -597,6 +597,18 @@ def test_a_stamp_that_the_database_refuses_is_told_and_the_line_is_not_typed_aga
     assert len(program.submitted) == 1
 
 
+def test_nothing_is_typed_where_it_could_not_be_stamped(team: Team, memory: MemoryMultiplexer) -> None:
+    """A sandboxed waiter that may only read the file would repeat every line."""
+    address, _ = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    with team.database.write() as connection:
+        connection.execute("PRAGMA query_only = ON")
+    told = drain_for_message(team.runtime, message_id)
+    assert told.state is NotificationState.FAILED
+    assert "read-only" in (told.reason or "")
+    assert not memory.pane(address).touched
+
+
 # -- a whole fleet -------------------------------------------------------------------------------
 
 

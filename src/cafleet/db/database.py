@@ -98,6 +98,18 @@ class Database:
         """
         return Writing(self)
 
+    def prove_writable(self) -> None:
+        """Raise as `write` would where nothing could be stored now; stores nothing, wakes nobody."""
+        connection = self._begin_write()
+        try:
+            # BEGIN IMMEDIATE alone is content with a file that may only be read.
+            connection.execute("UPDATE fleets SET name = name WHERE 0")
+        except sqlite3.DatabaseError as error:
+            raise database_error(error, self.path) from error
+        finally:
+            self._writing = False
+            _roll_back(connection)
+
     def wait_for_change(self, timeout_seconds: float) -> bool:
         """Block until the file may have changed since the last call: True; or the time is over: False.
 

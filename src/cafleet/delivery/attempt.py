@@ -130,6 +130,8 @@ def _pending(runtime: Runtime, message_id: int) -> tuple[Delivery | None, Placem
 
 
 def _type_locked(runtime: Runtime, delivery: Delivery, placement: Placement) -> Notification:
+    # A line that cannot be stamped would be typed again by everybody who comes.
+    runtime.database.prove_writable()
     channel = _channel(runtime, placement)
     line = render_line(delivery, runtime.config.max_text_len, units=channel.line_limit)
 
