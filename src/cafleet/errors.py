@@ -405,6 +405,47 @@ class UpgradeFailed(DatabaseError):
         super().__init__(f"database {path} stays at format {version}, unchanged: {detail}")
 
 
+class TooEarly(DatabaseError):
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} is older than the formats that can be imported; upgrade it first with"
+            " 'cafleet setup' of the PyPI release cafleet 0.22.0"
+        )
+
+
+class NothingToImport(Conflict):
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} is in this cafleet's own format already; 'cafleet setup' upgrades such files"
+        )
+
+
+class ImportTargetInUse(Conflict):
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} is not empty; an import needs a new file: set CAFLEET_DATABASE_URL to another path"
+        )
+
+
+class NotAnActiveMonitor(Conflict):
+    def __init__(self, fleet_id: int, member_id: int) -> None:
+        self.fleet_id, self.member_id = fleet_id, member_id
+        super().__init__(
+            f"member {member_id} is not an active monitor of fleet {fleet_id} in the imported file"
+        )
+
+
+class ImportFailed(DatabaseError):
+    """An import that would not be complete; the target is as before."""
+
+    def __init__(self, path: str, detail: str) -> None:
+        self.path, self.detail = path, detail
+        super().__init__(f"{path} was not imported: {detail}")
+
+
 class ConstraintViolated(DatabaseError):
     """A change that an index or a foreign key refuses; the transaction was rolled back."""
 

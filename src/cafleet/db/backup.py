@@ -45,7 +45,7 @@ def write_copy(source: sqlite3.Connection, target: str) -> BackupResult:
     try:
         _copy_and_check(source, partial, target)
         size = os.path.getsize(partial)
-        _publish(partial, target)
+        publish(partial, target)
     except OSError as error:
         raise BackupFailed(target, error.strerror or str(error)) from error
     finally:
@@ -71,7 +71,7 @@ def _copy_and_check(source: sqlite3.Connection, partial: str, target: str) -> No
         raise BackupFailed(target, f"the copy is damaged: {findings[0]}")
 
 
-def _publish(partial: str, target: str) -> None:
+def publish(partial: str, target: str) -> None:
     """Give the finished copy its name, never over something that appeared there meanwhile."""
     try:
         os.link(partial, target)

@@ -56,11 +56,16 @@ def is_live(path: str) -> bool:
     return bool(_live) and identity(path) in _live.values()
 
 
-def connect(path: str, parameters: str, *, timeout_seconds: float = 5.0) -> sqlite3.Connection:
-    """A connection in autocommit mode; `parameters`: the query of SQLite's file URI (`mode=ro&…`)."""
+def file_uri(path: str, parameters: str) -> str:
+    """SQLite's name for the file at `path`, absolute; `parameters`: `mode=ro&…`."""
     escaped = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    return f"file://{escaped}?{parameters}"
+
+
+def connect(path: str, parameters: str, *, timeout_seconds: float = 5.0) -> sqlite3.Connection:
+    """A connection in autocommit mode; `parameters` as for `file_uri`."""
     return sqlite3.connect(
-        f"file://{escaped}?{parameters}", uri=True, isolation_level=None, timeout=timeout_seconds
+        file_uri(path, parameters), uri=True, isolation_level=None, timeout=timeout_seconds
     )
 
 

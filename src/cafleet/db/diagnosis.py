@@ -153,7 +153,7 @@ def _look(path: str, timeout_seconds: float) -> Diagnosis:
             return Diagnosis(DatabaseState.EMPTY)
         # Nobody has unsaved changes: reading without locks creates no files beside it.
         return _look_through(path, "mode=ro&immutable=1", timeout_seconds)
-    if log and not journal and _index_fits(path):
+    if log and not journal and index_fits(path):
         try:
             parameters = "mode=ro&readonly_shm=1"
             return _examine_closing(connections.connect(path, parameters, timeout_seconds=timeout_seconds))
@@ -163,7 +163,7 @@ def _look(path: str, timeout_seconds: float) -> Diagnosis:
     return _look_at_copy(path)
 
 
-def _index_fits(path: str) -> bool:
+def index_fits(path: str) -> bool:
     """Whether the log's index in shared memory is of this very log.
 
     After some crashes it is not, until a writer comes; SQLite would try to read it for 10 s, in vain.

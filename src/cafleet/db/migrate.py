@@ -226,7 +226,7 @@ def _notes(path: str, result: SetupResult) -> tuple[str, ...]:
             f"this file system has no write-ahead logging (journal mode {result.journal_mode}):"
             " readers and writers wait for each other"
         )
-    if os.path.basename(path) == DATABASE_FILE_NAME and _is_unused(path):
+    if os.path.basename(path) == DATABASE_FILE_NAME and is_unused(path):
         for name in EARLIER_FILE_NAMES:
             earlier = os.path.join(os.path.dirname(path), name)
             with suppress(DatabaseError):
@@ -237,7 +237,7 @@ def _notes(path: str, result: SetupResult) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _is_unused(path: str) -> bool:
+def is_unused(path: str) -> bool:
     """Whether the file could still take an import: no fleet was ever created in it."""
     database = Database(path)
     try:

@@ -23,9 +23,9 @@ class PrivateCopy:
     def __init__(self, path: str) -> None:
         self._directory = tempfile.mkdtemp(prefix="cafleet-")
         try:
-            copied = os.path.join(self._directory, "copy.db")
-            _copy_settled(path, copied)
-            self.connection = connections.connect(copied, "mode=rw")
+            self.path = os.path.join(self._directory, "copy.db")
+            _copy_settled(path, self.path)
+            self.connection = connections.connect(self.path, "mode=rw")
         except BaseException:
             self._remove()
             raise

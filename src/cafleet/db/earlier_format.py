@@ -1,0 +1,280 @@
+"""`cafleet import`: an earlier-format file, only read, becomes a new current one (SPEC 2.6)."""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from datetime import datetime
+from typing import NamedTuple
+
+from cafleet.clock import format_timestamp
+from cafleet.db import connections, earlier_rows
+from cafleet.db.backup import publish
+from cafleet.db.diagnosis import EARLIER_TABLES, DatabaseState, diagnose, index_fits, private_copy, refusal
+from cafleet.db.earlier_rows import Mending, Progress
+from cafleet.db.failures import database_error
+from cafleet.db.migrate import is_unused, make_directories, setup_database
+from cafleet.errors import (
+    DatabaseBusy,
+    DatabaseUnreadable,
+    ImportFailed,
+    ImportTargetInUse,
+    NothingToImport,
+    TooEarly,
+)
+
+NOT_KEPT = ("asset_installs", "monitor_config", "member_execs")
+"""Tables that have no place in the current format, or that `setup` fills anew: counted, not copied."""
+
+BINARY_LINE_VERSIONS = range(1, 10)
+
+
+class TableCount(NamedTuple):
+    """One table on both sides."""
+
+    table: str
+    source: int
+    target: int
+    added: int
+    """Stand-ins among the target's rows."""
+    left_out: int
+    """Rows of the source that were not wanted."""
+
+
+class ImportReport(NamedTuple):
+    """What an import did."""
+
+    source: str
+    target: str
+    line: str
+    """Which line wrote the file, and its version."""
+    tables: tuple[TableCount, ...]
+    not_kept: dict[str, int]
+    """Rows of tables that the current format does not have."""
+    stand_in_members: tuple[int, ...]
+    """Members `unknown-<id>` that messages name and the source no longer had."""
+    stand_in_fleets: tuple[int, ...]
+    canceled_messages: int
+    """Canceled messages that are completed ones now."""
+    deregistered_monitors: tuple[int, ...]
+    mended_fleets: tuple[int, ...]
+    """Fleets whose name was changed to what the rules allow."""
+    mended_members: tuple[int, ...]
+    """The same for members' names and descriptions."""
+
+
+def import_earlier(
+    source: str,
+    target: str,
+    *,
+    keep_placements: bool,
+    monitors: Mapping[int, int],
+    mending: Mending,
+    now: datetime,
+    progress: Progress,
+) -> ImportReport:
+    """Fill `target`, missing or without a fleet, from the earlier-format file `source`.
+
+    All ids and timestamps stay. All or nothing: where it raises, a missing `target` stays missing, another
+    one stays without a fleet. `source` keeps every byte. `monitors`: fleet id to the member that stays its
+    monitor where there are several.
+
+    Raises:
+        DatabaseError: `source` is no earlier-format file, or one of the two cannot be used.
+        ImportTargetInUse: `target` holds something.
+        MonitorDuplicates, NotAnActiveMonitor: who is the monitor has to be chosen (again).
+        IntegrityError: `source` holds a value that is not known.
+        ImportFailed: the result would not be complete.
+    """
+    try:
+        _check_source(source)
+        _check_target(target)
+        with _readable(connections.real_path(source)) as uri:
+            filler = _Filler(source, target, uri, keep_placements, monitors, mending, now, progress)
+            if _is_free(target):
+                return _fill_new(filler)
+            setup_database(target, now)
+            return filler.fill(target, fresh=False)
+    except OSError as error:
+        raise ImportFailed(source, str(error)) from error
+    except sqlite3.DatabaseError as error:
+        raise ImportFailed(source, str(database_error(error, target))) from error
+
+
+def _check_source(source: str) -> None:
+    found = diagnose(source)
+    if found.state is DatabaseState.LEGACY:
+        return
+    if found.state in (DatabaseState.CURRENT, DatabaseState.OUTDATED, DatabaseState.NEWER):
+        raise NothingToImport(source)
+    if found.state in (DatabaseState.MISSING, DatabaseState.EMPTY):
+        reason = "no such file" if found.state is DatabaseState.MISSING else "it is empty"
+        raise DatabaseUnreadable(source, reason)
+    raise refusal(source, found) or AssertionError(found)
+
+
+def _check_target(target: str) -> None:
+    state = diagnose(target).state
+    if state in (DatabaseState.MISSING, DatabaseState.EMPTY):
+        return
+    if state is not DatabaseState.CURRENT or not is_unused(target):
+        raise ImportTargetInUse(target)
+
+
+def _is_free(target: str) -> bool:
+    """Whether nothing at all is at the place of `target`, not even a log that SQLite would find there."""
+    file = connections.real_path(target)
+    return not any(os.path.lexists(file + suffix) for suffix in ("", "-wal", "-shm", "-journal"))
+
+
+@contextmanager
+def _readable(file: str) -> Iterator[str]:
+    """SQLite's name under which the source can be read without changing a byte of it or beside it."""
+    before = connections.signature(file)
+    if not connections.size_of(file + "-wal") and not connections.size_of(file + "-journal"):
+        yield connections.file_uri(file, "mode=ro&immutable=1")
+        if connections.signature(file) != before:
+            raise DatabaseBusy  # Somebody still writes: what was read may be half old, half new.
+        return
+    in_place = connections.file_uri(file, "mode=ro&readonly_shm=1")
+    if index_fits(file) and _opens(in_place):
+        yield in_place
+        return
+    copy = private_copy(file)
+    try:
+        yield connections.file_uri(copy.path, "mode=ro")
+    finally:
+        copy.close()
+
+
+def _opens(uri: str) -> bool:
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError:
+        return False
+    return True
+
+
+def _fill_new(filler: "_Filler") -> ImportReport:
+    """Build the new file under another name: a killed import leaves nothing at the target's place."""
+    target = connections.real_path(filler.target)
+    make_directories(os.path.dirname(target))
+    partial = f"{target}.{os.urandom(4).hex()}.partial"
+    try:
+        setup_database(partial, filler.now)
+        report = filler.fill(partial, fresh=True)
+        publish(partial, target)
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            with suppress(OSError):
+                os.unlink(partial + suffix)
+    return report
+
+
+class _Filler(NamedTuple):
+    """One import, told everything."""
+
+    source: str
+    target: str
+    uri: str
+    keep_placements: bool
+    monitors: Mapping[int, int]
+    mending: Mending
+    now: datetime
+    progress: Progress
+
+    def fill(self, file: str, *, fresh: bool) -> ImportReport:
+        """Copy all rows into the current-format `file` in one transaction.
+
+        `fresh`: nobody else knows the file, and a failure removes it: it need not be safe meanwhile.
+        """
+        connection = connections.open_live(file, "rw", timeout_seconds=5.0)
+        try:
+            connection.execute("PRAGMA foreign_keys=OFF")
+            if fresh:
+                connection.execute("PRAGMA journal_mode=OFF")
+                connection.execute("PRAGMA synchronous=OFF")
+            connection.execute("ATTACH ? AS earlier", (self.uri,))
+            connection.execute("BEGIN IMMEDIATE")
+            report = self._copy(connection)
+            connection.execute("COMMIT")
+            if fresh:
+                connection.execute("DETACH earlier")
+                connection.execute("PRAGMA synchronous=FULL")
+                connection.execute("PRAGMA journal_mode=WAL")
+        finally:
+            connections.close_live(connection)
+        if fresh:
+            _to_disk(file)
+        return report
+
+    def _copy(self, connection: sqlite3.Connection) -> ImportReport:
+        tables = earlier_rows.earlier_tables(connection)
+        line = _line(connection, tables, self.source)
+        now = format_timestamp(self.now)
+        mended_fleets = earlier_rows.copy_fleets(connection, self.mending)
+        members = earlier_rows.copy_members(connection, self.monitors, self.mending, now)
+        stand_ins = earlier_rows.add_stand_ins(connection, now)
+        if "monitor_runtime" in tables:
+            earlier_rows.copy_monitor_runtime(connection)
+        fleets = earlier_rows.add_stand_in_fleets(connection, now)
+        if self.keep_placements:
+            earlier_rows.copy_placements(connection)
+        canceled = earlier_rows.copy_messages(connection, self.progress)
+        earlier_rows.carry_counters_on(connection)
+        added = {"fleets": len(fleets), "members": len(stand_ins)}
+        report = ImportReport(
+            source=self.source,
+            target=self.target,
+            line=line,
+            tables=tuple(
+                _count(connection, table, table in tables, added.get(table, 0))
+                for table in ("fleets", "members", "member_placements", "messages", "monitor_runtime")
+            ),
+            not_kept={t: earlier_rows.count(connection, f"earlier.{t}") for t in NOT_KEPT if t in tables},
+            stand_in_members=stand_ins,
+            stand_in_fleets=fleets,
+            canceled_messages=canceled,
+            deregistered_monitors=members.surplus_monitors,
+            mended_fleets=mended_fleets,
+            mended_members=members.mended,
+        )
+        self._check(connection, report)
+        return report
+
+    def _check(self, connection: sqlite3.Connection, report: ImportReport) -> None:
+        for table, source, target, added, left_out in report.tables:
+            if left_out and table != "member_placements":
+                raise ImportFailed(self.source, f"{table}: {source} rows became {target - added}")
+        broken = connection.execute("PRAGMA main.foreign_key_check").fetchone()
+        if broken is not None:
+            raise ImportFailed(self.source, f"row {broken[1]} of {broken[0]} names a row that does not exist")
+
+
+def _line(connection: sqlite3.Connection, tables: set[str], source: str) -> str:
+    if not tables >= EARLIER_TABLES:
+        raise TooEarly(source)
+    if "alembic_version" in tables:
+        row = connection.execute("SELECT version_num FROM earlier.alembic_version").fetchone()
+        return f"Python line, revision {row[0] if row else 'unknown'}"
+    if "refinery_schema_history" in tables:
+        version = connection.execute("SELECT max(version) FROM earlier.refinery_schema_history").fetchone()[0]
+        if version not in BINARY_LINE_VERSIONS:
+            raise ImportFailed(source, f"version {version} of the binary line is not known")
+        return f"binary line, version {version}"
+    raise ImportFailed(source, "it has no record of which cafleet wrote it")
+
+
+def _count(connection: sqlite3.Connection, table: str, in_source: bool, added: int) -> TableCount:
+    source = earlier_rows.count(connection, f"earlier.{table}") if in_source else 0
+    target = earlier_rows.count(connection, f"main.{table}")
+    return TableCount(table, source, target, added, source + added - target)
+
+
+def _to_disk(file: str) -> None:
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
