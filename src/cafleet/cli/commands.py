@@ -36,8 +36,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "monitor status": ("monitor", ASSETS, "show a fleet's monitor loop, lost panes and held notifications"),
     "monitor wake": ("monitor", ASSETS, "wake a fleet's monitor with the next tick"),
     "monitor scan": ("monitor", ASSETS, "show the last lines of every member's pane"),
+    "import": ("import_", NO_GUARD, "bring over a database file of an earlier cafleet"),
+    "backup": ("backup", FORMAT, "write a consistent copy of the database"),
     "demo": ("demo", NO_GUARD, "watch a small fleet work, in a terminal of its own"),
     "server": ("server", FORMAT, "show fleets in a web page and serve its API"),
+    "mcp": ("mcp", FORMAT, "serve tools and resources to an MCP client"),
     "whoami": ("whoami", FORMAT, "say which member the calling pane is"),
 }
 """Full name to: module in this package, guard, summary (a clause without a full stop).

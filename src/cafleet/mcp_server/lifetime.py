@@ -1,0 +1,54 @@
+"""When the server must end although its client has not said so: its parent is gone, or the database is
+not one that this release can use any more."""
+
+import os
+import threading
+from collections.abc import Callable
+
+from cafleet.broker.members import names_of
+from cafleet.errors import CafleetError, DatabaseBusy
+from cafleet.runtime import Runtime
+
+CHECK_SECONDS = 0.5
+
+
+class Watch:
+    """One thread that looks at both."""
+
+    def __init__(
+        self, open_runtime: Callable[[], Runtime], on_end: Callable[[CafleetError | None], None]
+    ) -> None:
+        """`on_end` is called once, in the thread: with the error, or None where the parent is gone."""
+        self._open_runtime, self._on_end = open_runtime, on_end
+        self._parent = os.getppid()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="cafleet-mcp-watch", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self, timeout_seconds: float) -> None:
+        """End the thread."""
+        self._closing.set()
+        self._thread.join(timeout_seconds)
+
+    def _watch(self) -> None:
+        runtime = self._open_runtime()
+        try:
+            while not self._closing.is_set():
+                if os.getppid() != self._parent:
+                    self._on_end(None)
+                    return
+                self._look(runtime)
+        except CafleetError as error:
+            self._on_end(error)
+        finally:
+            runtime.database.close()
+
+    def _look(self, runtime: Runtime) -> None:
+        """Wait for a change of the file, and see whether it still is what it was."""
+        try:
+            if runtime.database.wait_for_change(CHECK_SECONDS):
+                names_of(runtime, [0])
+        except DatabaseBusy:
+            self._closing.wait(CHECK_SECONDS)

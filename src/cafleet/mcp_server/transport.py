@@ -1,0 +1,198 @@
+"""The protocol's lines between two descriptors and the SDK's streams.
+
+Reading and writing happen in threads of their own. Either may be stuck for as long as the client likes
+(it sends nothing, it reads nothing), and still this process can end: both are daemons, and nobody waits
+for them. The SDK's own transport waits for its reader.
+"""
+
+import asyncio
+import json
+import queue
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from io import RawIOBase
+from typing import BinaryIO, NamedTuple
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage
+from mcp_types.jsonrpc import jsonrpc_message_adapter
+
+from cafleet.mcp_server.channel import Channel
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""A body of 1 MiB takes at most six times as much as JSON."""
+FLUSH_SECONDS = 2.0
+"""What was answered gets so long to reach a client that is going."""
+
+Received = SessionMessage | Exception
+
+
+class Streams(NamedTuple):
+    """What the SDK reads from and writes to."""
+
+    incoming: MemoryObjectReceiveStream[Received]
+    outgoing: MemoryObjectSendStream[SessionMessage]
+
+
+@asynccontextmanager
+async def open_streams(channel: Channel) -> AsyncIterator[Streams]:
+    """The client's messages, until it closes its end; and the way back, until it stops reading."""
+    to_server, incoming = anyio.create_memory_object_stream[Received](0)
+    outgoing, to_client = anyio.create_memory_object_stream[SessionMessage](0)
+    writer = _Writer(channel.writer)
+    reader = _Reader(channel.reader, to_server, writer)
+
+    async def write() -> None:
+        with suppress(OSError, anyio.ClosedResourceError):
+            async for message in to_client:
+                await writer.write(message.message)
+        # Nobody reads any more (or there is nothing more to say): the session is over.
+        to_client.close()
+        to_server.close()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(write)
+        reader.start()
+        try:
+            yield Streams(incoming, outgoing)
+        finally:
+            outgoing.close()
+            tasks.cancel_scope.deadline = anyio.current_time() + FLUSH_SECONDS
+            tasks.cancel_scope.shield = True
+
+
+class _Reader:
+    """Turns lines into messages, one at a time: nothing is read ahead of what is being dealt with."""
+
+    def __init__(
+        self, descriptor: int, to_server: MemoryObjectSendStream[Received], writer: "_Writer"
+    ) -> None:
+        self._descriptor, self._to_server, self._writer = descriptor, to_server, writer
+        self._loop = asyncio.get_running_loop()
+
+    def start(self) -> None:
+        threading.Thread(target=self._read, name="cafleet-mcp-read", daemon=True).start()
+
+    def _read(self) -> None:
+        with suppress(OSError), open(self._descriptor, "rb", closefd=False) as file:
+            while (line := _next_line(file)) is not None and self._hand_over(line):
+                pass
+        self._in_loop(self._close)
+
+    def _hand_over(self, line: bytes) -> bool:
+        """False where nobody takes messages any more."""
+        if not line.strip():
+            return True
+        message = _parse(line)
+        if isinstance(message, JSONRPCError):
+            return self._in_loop(lambda: self._writer.write(message))
+        return self._in_loop(lambda: self._to_server.send(SessionMessage(message)))
+
+    async def _close(self) -> None:
+        self._to_server.close()
+
+    def _in_loop(self, step: Callable[[], Awaitable[None]]) -> bool:
+        """Run one step in the loop's thread and wait for it: that is the back-pressure."""
+
+        async def take() -> bool:
+            try:
+                await step()
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+                return False
+            return True
+
+        taking = take()
+        try:
+            return asyncio.run_coroutine_threadsafe(taking, self._loop).result()
+        except (RuntimeError, asyncio.CancelledError):  # The loop has ended.
+            taking.close()
+            return False
+
+
+class _Writer:
+    """One thread that writes, so that a client which reads nothing holds up nothing else."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._jobs: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]]] = queue.SimpleQueue()
+        self._loop = asyncio.get_running_loop()
+        threading.Thread(target=self._write, name="cafleet-mcp-write", daemon=True).start()
+
+    async def write(self, message: JSONRPCMessage) -> None:
+        """One line. Raises OSError: nobody reads."""
+        line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        written: asyncio.Future[None] = self._loop.create_future()
+        self._jobs.put((line, written))
+        await written
+
+    def _write(self) -> None:
+        with open(self._descriptor, "wb", buffering=0, closefd=False) as file:
+            while True:
+                line, written = self._jobs.get()
+                error: OSError | None = None
+                try:
+                    _write_all(file, line)
+                except OSError as problem:
+                    error = problem
+                with suppress(RuntimeError):  # The loop has ended.
+                    self._loop.call_soon_threadsafe(_settle, written, error)
+
+
+def _write_all(file: RawIOBase, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) or 0 :]
+
+
+def _settle(future: "asyncio.Future[None]", error: OSError | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(None)
+    else:
+        future.set_exception(error)
+
+
+# -- lines -------------------------------------------------------------------------------------
+
+
+def _next_line(file: BinaryIO) -> bytes | None:
+    """The next line; an empty object instead of one that is too long; None at the end."""
+    line = file.readline(MAX_LINE_BYTES)
+    if not line:
+        return None
+    if line.endswith(b"\n") or len(line) < MAX_LINE_BYTES:
+        return line
+    while line and not line.endswith(b"\n"):
+        line = file.readline(MAX_LINE_BYTES)
+    return b"{}"
+
+
+def _parse(line: bytes) -> JSONRPCMessage:
+    """The message in a line, or the error that answers it."""
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return _complaint(line)
+
+
+def _complaint(line: bytes) -> JSONRPCError:
+    """What is wrong, to whoever can be told by its id: no caller shall wait for an answer in vain.
+
+    The standard parser is more lenient than the SDK's; it lets half a surrogate pair pass, for instance.
+    """
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return _error(None, PARSE_ERROR, "this line is not valid JSON in UTF-8")
+    request_id = found.get("id") if isinstance(found, dict) else None
+    if type(request_id) not in (int, str):
+        request_id = None
+    return _error(request_id, INVALID_REQUEST, "this is not a valid JSON-RPC message in UTF-8")
+
+
+def _error(request_id: int | str | None, code: int, text: str) -> JSONRPCError:
+    return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=text))
