@@ -1,11 +1,12 @@
 """A real Chromium, driven by Playwright."""
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
 ARGUMENTS = (
     "--headless",
     "--no-sandbox",
@@ -21,9 +22,9 @@ PHONE: ViewportSize = {"width": 390, "height": 780}
 WAIT_MILLISECONDS = 20_000
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One browser per test process."""
+    """One browser per module, not per process: while Playwright is open nobody else can run an event loop."""
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
         yield launched
