@@ -30,6 +30,20 @@ def check_name(name: str) -> str:
     return name
 
 
+def mend_name(name: str) -> str:
+    """`name` itself where it is allowed, else the nearest one that is: for a file that was written by others
+    (SPEC 2.6), whose rows must all be kept."""
+    mended = _mended(name.strip(), MAX_NAME_LENGTH).strip()
+    if mended.casefold() in _RESERVED:
+        return f"{mended}_"
+    return mended or "unnamed"
+
+
+def mend_description(description: str) -> str:
+    """The same for a description."""
+    return _mended(description, MAX_DESCRIPTION_LENGTH)
+
+
 def check_description(description: str) -> str:
     """`description` itself; it may be empty.
 
@@ -56,6 +70,10 @@ def check_skill(skill: str) -> str:
     if skill != skill.strip():
         raise InvalidInput("a skill must not begin or end with a blank")
     return skill
+
+
+def _mended(text: str, length: int) -> str:
+    return "".join(" " if unicodedata.category(c) in _UNSAFE_CATEGORIES else c for c in text)[:length]
 
 
 def _check_characters(what: str, text: str) -> None:

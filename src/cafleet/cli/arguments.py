@@ -174,6 +174,12 @@ class Values:
         assert isinstance(value, list)
         return value
 
+    def pairs(self, dest: str) -> list[tuple[int, int]]:
+        """The same for an argument whose values are two numbers each."""
+        value = self._found.get(dest, [])
+        assert isinstance(value, list)
+        return value
+
 
 Run = Callable[[Runtime, Values, Output], int]
 """A command's function: does it, writes to the output, returns the exit code."""

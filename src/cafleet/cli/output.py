@@ -82,6 +82,13 @@ class Output:
         if self._stdout is not None:
             _guarded(lambda stream: stream.flush(), self._stdout)
 
+    def progress(self, text: str) -> None:
+        """How far a long work is: one line on standard error, where a terminal reads that, which the next
+        one overwrites; an empty one removes it."""
+        if self._stderr is not None and self._stderr.isatty():
+            with suppress(OSError, ValueError):
+                print(f"\r{escape(text)}\x1b[K", end="", file=self._stderr, flush=True)
+
     def warn(self, text: str) -> None:
         """`Warning: …` on standard error, in one line."""
         self._complain(f"Warning: {escape(text)}")

@@ -1,0 +1,127 @@
+"""`import`: bring over a file of an earlier cafleet (SPEC 2.6)."""
+
+import os
+
+from cafleet.broker.names import mend_description, mend_name
+from cafleet.cli.arguments import Command, Values, count, flag, option, positional
+from cafleet.cli.escapes import escape
+from cafleet.cli.output import Output
+from cafleet.cli.table import show_table
+from cafleet.db.earlier_format import ImportReport, import_earlier
+from cafleet.db.earlier_rows import Mending
+from cafleet.errors import UsageError
+from cafleet.runtime import Runtime
+
+
+def import_(runtime: Runtime, values: Values, out: Output) -> int:
+    """Fill the database from the file; says what was kept, what was changed and what was not."""
+    monitors = _monitors(values.pairs("monitor"))
+
+    def progress(copied: int, total: int) -> None:
+        out.progress(f"{copied} of {total} messages")
+
+    try:
+        report = import_earlier(
+            os.path.abspath(values.text("source")),
+            runtime.database.path,
+            keep_placements=values.flag("keep_placements"),
+            monitors=monitors,
+            mending=Mending(mend_name, mend_description),
+            now=runtime.now(),
+            progress=progress,
+        )
+    finally:
+        out.progress("")
+    if out.as_json:
+        out.json(_record(report))
+    else:
+        _show(report, out)
+    return 0
+
+
+def _monitors(pairs: list[tuple[int, int]]) -> dict[int, int]:
+    chosen = dict(pairs)
+    if len(chosen) < len(pairs):
+        raise UsageError("--monitor names a fleet twice")
+    return chosen
+
+
+def _fleet_and_member(text: str) -> tuple[int, int]:
+    fleet, equals, member = text.partition("=")
+    if not equals:
+        raise ValueError(f"must be FLEET_ID=MEMBER_ID (got '{text}')")
+    return count(fleet), count(member)
+
+
+def _record(report: ImportReport) -> dict[str, object]:
+    return {
+        "source": report.source,
+        "target": report.target,
+        "written_by": report.line,
+        "tables": [table._asdict() for table in report.tables],
+        "not_kept": report.not_kept,
+        "stand_in_members": report.stand_in_members,
+        "stand_in_fleets": report.stand_in_fleets,
+        "canceled_messages": report.canceled_messages,
+        "deregistered_monitors": report.deregistered_monitors,
+        "mended_fleets": report.mended_fleets,
+        "mended_members": report.mended_members,
+    }
+
+
+def _show(report: ImportReport, out: Output) -> None:
+    out.write(f"Imported {escape(report.source)} ({escape(report.line)}) into {escape(report.target)}.")
+    columns = ("table", "source", "imported", "added", "left_out")
+    show_table(columns, [(t.table, t.source, t.target, t.added, t.left_out) for t in report.tables], out)
+    for line in _remarks(report):
+        out.write(line)
+    out.write("Next: 'cafleet setup' installs this version's skills.")
+
+
+def _remarks(report: ImportReport) -> list[str]:
+    """What a reader of the counts may wonder about."""
+    lines = [
+        f"Not kept, has no place any more: {table}, {rows} rows." for table, rows in report.not_kept.items()
+    ]
+    placements = next(table for table in report.tables if table.table == "member_placements")
+    if placements.left_out:
+        lines.append(
+            f"Left out, {placements.left_out} placements: these fleets can be read, and are ended with"
+            " 'cafleet fleet delete'. New work takes a new fleet."
+        )
+    for what, ids in (
+        ("Members {} stand in for those that messages name and the file lacks.", report.stand_in_members),
+        ("Fleets {} stand in for those that members name and the file lacks.", report.stand_in_fleets),
+        ("Monitors {} were not chosen and are deregistered.", report.deregistered_monitors),
+        ("Names of fleets {} were changed to what is allowed now.", report.mended_fleets),
+        ("Names or descriptions of members {} were changed to what is allowed now.", report.mended_members),
+    ):
+        if ids:
+            lines.append(what.format(", ".join(map(str, ids))))
+    if report.canceled_messages:
+        lines.append(f"{report.canceled_messages} canceled messages count as acknowledged now.")
+    return lines
+
+
+COMMANDS = {
+    "import": Command(
+        import_,
+        positional("source", "SOURCE", "the earlier file; it is only read"),
+        flag("--keep-placements", "keep which pane each member was in; otherwise members come without panes"),
+        option(
+            "--monitor",
+            "FLEET_ID=MEMBER_ID",
+            "which monitor stays, for a fleet with several active ones",
+            _fleet_and_member,
+            many=True,
+        ),
+        description="Reads files of the released Python line (PyPI cafleet 0.8 to 0.22.0) and of the later "
+        "binary line, and fills this cafleet's database, which must be missing or without a fleet. All ids, "
+        "texts and times are kept, and no id is ever given out again. All or nothing: when it fails, the "
+        "database is as it was before.",
+        examples=(
+            "cafleet import ~/.local/share/cafleet/cafleet.db",
+            "cafleet import old.db --keep-placements --monitor 1=7 --json",
+        ),
+    ),
+}
