@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
-from benchmarks import crowd, inside, notifying, processes, waiting, web
+from benchmarks import crowd, inside, monitor, notifying, processes, waiting, web
 from benchmarks.table import Row, markdown_table, text_table
 
 PAGE = "docs/benchmarks.md"
@@ -29,6 +29,7 @@ def main() -> int:
         "waiting": waiting.rows,
         "crowd": crowd.rows,
         "notifying": notifying.rows,
+        "monitor": monitor.rows,
         "web": web.rows,
     }
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)

@@ -1,9 +1,11 @@
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cafleet
 from cafleet.broker.members import RosterEntry
 from cafleet.delivery.line import own_line
 from cafleet.models import Activity, Member, MemberKind, MemberStatus, Placement
@@ -100,3 +102,11 @@ def test_the_line_is_always_one_harmless_line_of_bounded_length(
 )
 def test_spans(seconds: int | None, text: str) -> None:
     assert span(seconds) == text
+
+
+def test_the_monitors_skill_knows_the_line() -> None:
+    skill = Path(cafleet.__file__).parent / "assets" / "skills" / "cafleet" / "references" / "monitor.md"
+    text = skill.read_text(encoding="utf-8")
+    head, _, _ = wake_line(3, [DIRECTOR, MONITOR]).partition(" 0 members")
+    assert f"`{head} …`" in text
+    assert "… +n more" in text

@@ -222,7 +222,11 @@ class MemoryMultiplexer:
         self._called("list_panes", server or "")
         return {
             name: PaneStatus(
-                name, pane.dead, pane.exit_status if pane.dead else None, pane.command, pane.shell and not pane.dead
+                pane=name,
+                dead=pane.dead,
+                exit_status=pane.exit_status if pane.dead else None,
+                command=pane.command,
+                shell=pane.shell and not pane.dead,
             )
             for name, pane in self._servers.get(server or "", {}).items()
         }
