@@ -141,6 +141,11 @@ class TestWhatItLeaves:
 
 
 class TestKeep:
+    @staticmethod
+    def shell(command: str) -> str:
+        """A command as a spectator would type it, outside the demo's environment."""
+        return subprocess.run(["sh", "-c", command], check=True, text=True, stdout=subprocess.PIPE).stdout
+
     def test_it_says_how_to_look_and_how_to_end_it(self, program: Program) -> None:
         done = program.run("demo", "--keep")
         assert done.code == 0, done.stdout + done.stderr
@@ -150,8 +155,13 @@ class TestKeep:
         attach = commands["watch"]
         assert attach.endswith(" attach")
         listing = attach.removesuffix("attach") + "list-panes -s -F '#{pane_id}'"
-        panes = subprocess.run(["sh", "-c", listing], check=True, text=True, stdout=subprocess.PIPE).stdout
+        panes = self.shell(listing)
         assert sorted(panes.split()) == ["%0", "%1", "%2"]
+
+        tmux = attach.removesuffix(" attach")
+        pane = self.shell(f"{tmux} new-window -d -P -F '#{{pane_id}}'").strip()
+        self.shell(f"{tmux} send-keys -t {pane} 'cafleet fleet list' Enter")
+        wait_until(lambda: "demo" in self.shell(f"{tmux} capture-pane -p -t {pane}"), what="the fleet's name")
 
         subprocess.run(["sh", "-c", commands["end"]], check=True)
         wait_until(lambda: is_gone(folder), what="the end of a kept demo")

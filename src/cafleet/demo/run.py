@@ -64,7 +64,7 @@ def _how_to_go_on(stage: Stage, *, web: bool) -> Iterator[str]:
     settings = " ".join(
         f"{name}={shlex.quote(stage.environ[name])}" for name in ("HOME", "CAFLEET_DATABASE_URL")
     )
-    yield f"watch the team:     tmux -S {socket} attach    (Ctrl-b d leaves; the left pane is the Director's)"
+    yield f"watch the team:     tmux -S {socket} attach    (Ctrl-b d leaves; Ctrl-b c opens a shell)"
     if web:
         yield f"open the web page:  {settings} cafleet server"
     yield f"end it:             tmux -S {socket} kill-server; rm -r {folder}"

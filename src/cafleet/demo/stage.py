@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -82,8 +83,12 @@ class Stage:
             file.write(agent_configuration())
         self.director_pane = self.tmux(
             *("-f", os.devnull, "new-session", "-d", "-P", "-F", "#{pane_id}", "-s", "demo", "-n", "fleet"),
-            *("-x", str(COLUMNS), "-y", str(ROWS), "-c", home, "env", "PS1=Director $ ", "sh"),
+            *("-x", str(COLUMNS), "-y", str(ROWS), "-c", home),
+            *(sys.executable, "-m", "cafleet.demo.standin"),
         ).strip()
+        # A window that a spectator opens would get the PATH of their terminal.
+        shell = f"exec env PATH={shlex.quote(self.environ['PATH'])} sh"
+        self.tmux("set-option", "-g", "default-command", shell)
         server = self.tmux("display-message", "-p", "#{pid}").strip()
         self.environ["TMUX"] = f"{self.socket},{server},0"
         self.environ["TMUX_PANE"] = self.director_pane
