@@ -19,8 +19,15 @@ FUZZ = settings(
 )
 ALLOWED = {200, 400, 404, 405, 409, 413, 415, 421, 422}
 
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**100), 2**100)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20)
+)
 JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    SCALARS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=6,
 )
