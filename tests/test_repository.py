@@ -15,7 +15,7 @@ import cafleet
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 NEVER_TRACKED = {".git", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis"}
-EXAMPLE_USERS = {"alice", "bob", "dev", "me", "somebody", "someone", "user", "you"}
+EXAMPLE_USERS = {"alice", "bob", "dev", "me", "somebody", "someone", "user", "x", "you"}
 
 
 def tracked_files() -> list[Path]:
@@ -142,6 +142,21 @@ class TestDocuments:
                 if not (REPOSITORY / name).parent.joinpath(target).exists():
                     broken.append(f"{name}: {target}")
         assert not broken, "\n".join(broken)
+
+    def test_every_test_that_a_page_names_exists(self) -> None:
+        named = {
+            match
+            for text in tracked_texts().values()
+            for match in re.findall(r"`(tests/[\w/.]+::[\w:]+)`", text)
+        }
+        assert named
+        missing = []
+        for name in sorted(named):
+            file, *_, function = name.split("::")
+            path = REPOSITORY / file
+            if not path.exists() or f"def {function}(" not in path.read_text(encoding="utf-8"):
+                missing.append(name)
+        assert not missing, "\n".join(missing)
 
     def test_make_explains_itself(self) -> None:
         shown = subprocess.run(["make"], cwd=REPOSITORY, check=True, text=True, stdout=subprocess.PIPE).stdout
