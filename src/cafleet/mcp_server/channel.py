@@ -7,6 +7,7 @@ the client's words.
 
 import fcntl
 import os
+import sys
 from typing import NamedTuple
 
 from cafleet.errors import CafleetError
@@ -27,13 +28,13 @@ def claim() -> Channel:
     Raises:
         CafleetError: standard input or output is closed.
     """
-    try:
-        reader = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _ABOVE_STANDARD)
-        writer = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, _ABOVE_STANDARD)
-    except OSError:
+    # Whether they were open at the start is what counts: other files may have their numbers by now.
+    if sys.stdin is None or sys.stdout is None:
         raise CafleetError(
             "'cafleet mcp' speaks to an MCP client on standard input and output, and one of them is closed"
-        ) from None
+        )
+    reader = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _ABOVE_STANDARD)
+    writer = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, _ABOVE_STANDARD)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     try:

@@ -32,20 +32,19 @@ async def _serve(open_runtime: Callable[[], Runtime], channel: Channel, member: 
     desk = Desk(open_runtime, member)
     failures: list[CafleetError] = []
     loop = asyncio.get_running_loop()
-    async with anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks, open_streams(channel) as streams:
 
         def end(error: CafleetError | None) -> None:
             if error is not None:
                 failures.append(error)
             with suppress(RuntimeError):  # The loop has ended on its own meanwhile.
-                loop.call_soon_threadsafe(tasks.cancel_scope.cancel)
+                loop.call_soon_threadsafe(streams.end)
 
         watch = Watch(open_runtime, end)
         watch.start()
-        tasks.start_soon(_end_on_signal, tasks.cancel_scope)
+        tasks.start_soon(_end_on_signal, streams.end)
         server = desk.server()
-        async with open_streams(channel) as streams:
-            await server.run(streams.incoming, streams.outgoing, server.create_initialization_options())
+        await server.run(streams.incoming, streams.outgoing, server.create_initialization_options())
         tasks.cancel_scope.cancel()
     watch.close(GRACE_SECONDS)
     desk.close(GRACE_SECONDS)
@@ -53,8 +52,8 @@ async def _serve(open_runtime: Callable[[], Runtime], channel: Channel, member: 
         raise failures[0]
 
 
-async def _end_on_signal(scope: anyio.CancelScope) -> None:
+async def _end_on_signal(end: Callable[[], None]) -> None:
     """Being stopped is no failure."""
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
-            scope.cancel()
+            end()

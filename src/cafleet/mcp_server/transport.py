@@ -10,6 +10,7 @@ import json
 import queue
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, suppress
 from io import RawIOBase
 from typing import BinaryIO, NamedTuple
@@ -35,6 +36,8 @@ class Streams(NamedTuple):
 
     incoming: MemoryObjectReceiveStream[Received]
     outgoing: MemoryObjectSendStream[SessionMessage]
+    end: Callable[[], None]
+    """Behave from now on as if the client had closed its end. In the loop's thread."""
 
 
 @asynccontextmanager
@@ -57,7 +60,7 @@ async def open_streams(channel: Channel) -> AsyncIterator[Streams]:
         tasks.start_soon(write)
         reader.start()
         try:
-            yield Streams(incoming, outgoing)
+            yield Streams(incoming, outgoing, to_server.close)
         finally:
             outgoing.close()
             tasks.cancel_scope.deadline = anyio.current_time() + FLUSH_SECONDS
@@ -107,7 +110,7 @@ class _Reader:
         taking = take()
         try:
             return asyncio.run_coroutine_threadsafe(taking, self._loop).result()
-        except (RuntimeError, asyncio.CancelledError):  # The loop has ended.
+        except (RuntimeError, CancelledError):  # The loop has ended.
             taking.close()
             return False
 

@@ -1,0 +1,301 @@
+"""What a client may do to the server, and how the server ends (field cases M, H7)."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.support.database import run_sql
+from tests.support.mcp_process import ANSWER_SECONDS, McpProcess
+from tests.support.program import SCRIPT, Program, Team, seed_messages
+from tests.support.waiting import wait_until
+
+from cafleet.db import messages
+from cafleet.db.database import Database
+from cafleet.mcp_server.answers import MAX_CHARACTERS
+from cafleet.mcp_server.calls import LIMIT
+
+AT_REST = 4
+"""Threads: the loop, one that reads, one that writes, one that watches."""
+
+NOISE = (
+    b"",
+    b"not json",
+    b"[]",
+    b"{}",
+    b"null",
+    b'{"jsonrpc": "2.0"}',
+    b'"' + b"\xff\xfe" * 10 + b'"',
+    b"[" * 5000,
+    b'{"jsonrpc": "2.0", "id": 900, "method": "nothing/at-all"}',
+    b'{"jsonrpc": "2.0", "id": 901, "method": "tools/call", "params": {"name": "rm"}}',
+    b'{"jsonrpc": "2.0", "id": 902, "method": "tools/call", "params": {"name": 7}}',
+    b'{"jsonrpc": "2.0", "id": 903, "method": "tools/call", "params": {"name": "show_message",'
+    b' "arguments": {"message_id": 99}}}',
+    b'{"jsonrpc": "2.0", "id": 904, "method": "tools/call", "params": {"name": "send_message",'
+    b' "arguments": {"to_member_ids": [2], "text": "half a pair \\ud800"}}}',
+    b'{"jsonrpc": "2.0", "id": 905, "method": "resources/read", "params": {"uri": "nonsense"}}',
+    b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "no such"}}',
+    b'{"jsonrpc": "2.0", "id": 906, "result": {}}',
+)
+
+
+def _wakeups(program: Program) -> list[str]:
+    return os.listdir(program.database_path.parent / "wakeups")
+
+
+def test_only_the_protocol_is_on_standard_output(program: Program, team: Team) -> None:
+    with McpProcess(program, "--member-id", "2", PYTHONWARNINGS="always") as server:
+        server.initialized()
+        for line in NOISE:
+            server.send(line)
+        for method in ("ping", "tools/list", "resources/list", "resources/templates/list", "prompts/list"):
+            server.answer(server.request(method))
+        server.ask("send_message", to_member_ids=[2, 3], text="hi")
+        for tool in ("poll_inbox", "list_members", "fleet_status", "wait_for_message"):
+            server.ask(tool)
+        server.close_input()
+        code, _ = server.wait()
+    assert code == 0
+    found = [json.loads(line) for line in server.lines]
+    assert {line["jsonrpc"] for line in found} == {"2.0"}
+    assert {900, 901, 902, 903, 904, 905} <= {line["id"] for line in found}
+
+
+def test_a_cancelled_wait_is_over_at_once_and_takes_nothing(program: Program, team: Team) -> None:
+    with McpProcess(program, "--member-id", "2") as server:
+        server.initialized()
+        assert server.ask("poll_inbox")["unread"] == 0
+        wait_until(lambda: server.threads() == AT_REST, what="only the server's own threads")
+        waits = [server.call("wait_for_message", timeout_seconds=600) for _ in range(3)]
+        wait_until(lambda: server.threads() == AT_REST + 3, what="three waiting threads")
+        for wait in waits:
+            server.notify("notifications/cancelled", {"requestId": wait})
+        assert server.ask("poll_inbox") == {"member_id": 2, "messages": [], "unread": 0}
+        wait_until(lambda: server.threads() == AT_REST, what="the end of the waiting threads")
+        program.run("message", "send", "--from", "1", "--to", "2", "still there")
+        assert server.ask("poll_inbox")["unread"] == 1
+        assert server.ask("wait_for_message")["messages"][0]["text"] == "still there"
+    answered = {json.loads(line).get("id") for line in server.lines}
+    assert answered.isdisjoint(waits)
+
+
+def test_calls_run_beside_each_other(program: Program, team: Team) -> None:
+    with McpProcess(program) as server:
+        server.initialized()
+        waits = {server.call("wait_for_message", member_id=who): who for who in (1, 2, 3)}
+        assert server.ask("poll_inbox", member_id=2)["unread"] == 0
+        texts = {}
+        sends = [
+            server.call("send_message", from_member_id=1, to_member_ids=[who], text=f"for {who}")
+            for who in (3, 2, 1)
+        ]
+        expected = {*waits, *sends}
+        while expected:
+            answer = server.next()
+            expected.discard(answer["id"])
+            if answer["id"] in waits:
+                (message,) = answer["result"]["structuredContent"]["messages"]
+                texts[waits[answer["id"]]] = message["text"]
+    assert texts == {1: "for 1", 2: "for 2", 3: "for 3"}
+
+
+def test_too_many_waits_are_refused_and_nothing_else_is_held_up(program: Program, team: Team) -> None:
+    with McpProcess(program, "--member-id", "2") as server:
+        server.initialized()
+        waits = [server.call("wait_for_message") for _ in range(LIMIT + 1)]
+        refused = server.answer(waits[-1])["result"]
+        assert refused["isError"]
+        assert refused["content"][0]["text"] == f"{LIMIT} calls are waiting already; end one of them first"
+        assert server.ask("list_members")["fleet_id"] == 1
+
+
+def test_a_thousand_messages_make_a_small_answer(program: Program, team: Team) -> None:
+    body = "x" * 5000
+    with closing(Database(str(program.database_path))) as database, database.write() as connection:
+        for number in range(1000):
+            messages.insert(
+                connection,
+                from_member_id=1,
+                to_member_id=2,
+                text=f"{number} {body}",
+                created_at=f"2026-01-01T00:00:00.{number:06}+00:00",
+            )
+    with McpProcess(program, "--member-id", "2") as server:
+        server.initialized()
+        for tool in ("poll_inbox", "wait_for_message"):
+            answer = server.ask(tool, limit=200)
+            shown = answer["messages"]
+            assert [message["text"][:4] for message in shown] == ["999 ", "998 ", "997 "]
+            assert (answer["unread"], answer["more"]) == (1000, 997)
+            assert answer["hint"] == "997 more: acknowledge these, then poll again"
+        server.ask("ack_message", message_ids=[message["message_id"] for message in shown])
+        assert server.ask("poll_inbox")["messages"][0]["text"].startswith("996 ")
+        read = server.answer(server.request("resources/read", {"uri": "cafleet://fleets/1/timeline"}))
+        timeline = json.loads(read["result"]["contents"][0]["text"])
+        assert timeline["more"] == 200 - len(timeline["entries"])
+    assert max(map(len, server.lines)) < 3 * MAX_CHARACTERS
+
+
+def test_many_short_messages_are_cut_at_the_limit(program: Program, team: Team) -> None:
+    seed_messages(program, 25, from_id=1, to_id=2)
+    with McpProcess(program, "--member-id", "2") as server:
+        server.initialized()
+        answer = server.ask("poll_inbox")
+        assert (len(answer["messages"]), answer["unread"], answer["more"]) == (20, 25, 5)
+        assert len(server.ask("poll_inbox", limit=200)["messages"]) == 25
+        assert "more" not in server.ask("poll_inbox", limit=25)
+
+
+# -- the end -----------------------------------------------------------------------------------
+
+
+def test_it_ends_when_its_client_closes_the_pipe(program: Program, team: Team) -> None:
+    with McpProcess(program, "--member-id", "2") as server:
+        server.initialized()
+        waits = [server.call("wait_for_message") for _ in range(2)]
+        server.ask("poll_inbox")
+        server.close_input()
+        assert server.wait() == (0, "")
+    assert waits
+    assert _wakeups(program) == []
+
+
+def test_it_ends_before_the_handshake(program: Program, team: Team) -> None:
+    with McpProcess(program) as server:
+        server.close_input()
+        assert server.wait() == (0, "")
+
+
+def test_it_ends_when_nobody_reads(program: Program, team: Team) -> None:
+    with McpProcess(program) as server:
+        server.close_output()
+        server.request("ping")
+        assert server.wait() == (0, "")
+
+
+def test_it_ends_although_its_client_reads_nothing(program: Program, team: Team) -> None:
+    """More answers than a pipe holds, and nobody who takes them."""
+    with McpProcess(program) as server:
+        for _ in range(40):
+            server.request("tools/list")
+        server.close_input()
+        assert server.wait()[0] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_on_a_signal(program: Program, team: Team, number: signal.Signals) -> None:
+    with McpProcess(program, "--member-id", "2") as server:
+        server.initialized()
+        server.call("wait_for_message")
+        server.ask("poll_inbox")
+        server.process.send_signal(number)
+        assert server.wait() == (0, "")
+    assert _wakeups(program) == []
+
+
+START_AND_LEAVE = """
+import os, subprocess, sys
+reader = os.open(sys.argv[2], os.O_RDONLY)
+nothing = subprocess.DEVNULL
+child = subprocess.Popen([sys.argv[1], "mcp"], stdin=reader, stdout=nothing, stderr=nothing)
+print(child.pid, flush=True)
+sys.stdin.read()
+os._exit(0)
+"""
+
+
+def test_it_ends_when_its_parent_is_gone(program: Program, team: Team, tmp_path: Path) -> None:
+    """Somebody else still holds the other end of its standard input, so there is no end of file."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    held = os.open(pipe, os.O_RDWR)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", START_AND_LEAVE, SCRIPT, str(pipe)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=program.environ,
+    )
+    try:
+        assert parent.stdout is not None
+        server = int(parent.stdout.readline())
+        wait_until(lambda: _wakeups_exist(program), seconds=ANSWER_SECONDS, what="its start")
+        parent.communicate(timeout=ANSWER_SECONDS)
+        wait_until(lambda: _ended(server), seconds=ANSWER_SECONDS, what="its end")
+    finally:
+        os.close(held)
+        parent.kill()
+        parent.wait()
+
+
+def _wakeups_exist(program: Program) -> bool:
+    folder = program.database_path.parent / "wakeups"
+    return folder.is_dir() and bool(os.listdir(folder))
+
+
+def _ended(pid: int) -> bool:
+    """Gone, or a zombie that nobody has buried yet."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return True
+    return state in "ZX"
+
+
+def test_it_ends_when_the_database_is_upgraded(program: Program, team: Team) -> None:
+    with McpProcess(program, "--member-id", "2") as server:
+        server.initialized()
+        server.ask("poll_inbox")
+        run_sql(
+            program.database_path,
+            "CREATE TABLE later (a)",
+            "INSERT INTO refinery_schema_history VALUES (99, 'later', '2027-01-01', 'x')",
+        )
+        code, errors = server.wait()
+    assert code == 1
+    assert errors == "Error: database format 99 is newer than this cafleet's (5); upgrade cafleet\n"
+
+
+def test_it_ends_when_the_database_is_gone(program: Program, team: Team) -> None:
+    with McpProcess(program, "--member-id", "2") as server:
+        server.initialized()
+        os.rename(program.database_path, program.home / "elsewhere.db")
+        code, errors = server.wait()
+    assert code == 1
+    assert errors == f"Error: no cafleet database at {program.database_path}; run 'cafleet setup'\n"
+
+
+# -- the start ---------------------------------------------------------------------------------
+
+
+def test_it_does_not_start_without_a_database(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    result = program.run("mcp")
+    assert (result.code, result.stdout) == (1, "")
+    assert result.stderr == f"Error: no cafleet database at {program.database_path}; run 'cafleet setup'\n"
+    assert not program.database_path.exists()
+
+
+def test_it_does_not_start_for_a_member_that_is_not_there(program: Program, team: Team) -> None:
+    result = program.run("mcp", "--member-id", "99")
+    assert result == (1, "", "Error: member 99 not found\n")
+    run_sql(program.database_path, "UPDATE members SET status = 'deregistered' WHERE member_id = 3")
+    result = program.run("mcp", "--member-id", "3")
+    assert result == (1, "", "Error: member 3 is no longer active\n")
+
+
+def test_it_does_not_start_without_standard_output(program: Program, team: Team) -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$0" mcp >&-', SCRIPT],
+        env=program.environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "standard input and output, and one of them is closed" in done.stderr
