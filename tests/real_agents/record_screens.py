@@ -27,6 +27,8 @@ from cafleet.agents import registry
 from cafleet.agents.base import Agent, AgentState
 
 SIZES = (Size(120, 40), Size(80, 24), Size(60, 16), Size(200, 50))
+PATIENCE_SECONDS = 150
+"""A machine with other work to do is slow."""
 DRAFT = "please look at the 日本語 parser"
 SHORT_LINE = "[cafleet msg 21 from 4 2026-11-29T10:00:00.000000+00:00] tests are green ⏎ " + "what next? " * 6
 LONG_LINE = "[cafleet msg 22 from 4 2026-11-29T10:00:00.000000+00:00] " + " ".join(
@@ -96,9 +98,30 @@ class Recorder(NamedTuple):
         agrees = reading.state is state
         print(f"{'  ' if agrees else '??'} {name}: {reading.state} {reading.extent} {reading.composer!r:.60}")
 
+    def filled(self, pane: str) -> None:
+        """Something is in the composer, and drawn."""
+        read = self.agent.read
+        wait_until("a text", lambda: bool(read(self.stage.screen(pane)).composer), PATIENCE_SECONDS)
+        time.sleep(1)
+
     def settled(self, pane: str, what: str, condition: Callable[[str], bool]) -> None:
-        wait_until(f"{self.agent.name}: {what}", lambda: condition(self.stage.text(pane)), 40)
+        wait_until(f"{self.agent.name}: {what}", lambda: condition(self.stage.text(pane)), PATIENCE_SECONDS)
         time.sleep(0.7)
+
+
+def is_free(stage: Stage, pane: str, agent: Agent) -> bool:
+    reading = agent.read(stage.screen(pane))
+    return reading.state is AgentState.AT_REST and reading.composer == ""
+
+
+def put_in(stage: Stage, pane: str, agent: Agent, text: str) -> None:
+    """Paste and submit; a program that has just drawn its first screen can still lose a paste."""
+    for _ in range(20):
+        stage.paste(pane, text)
+        time.sleep(1.5)
+        if agent.read(stage.screen(pane)).composer:
+            break
+    stage.key(pane, "Enter")
 
 
 def record(recorder: Recorder, plain: list[str], folder: str, untrusted: str) -> None:
@@ -107,8 +130,9 @@ def record(recorder: Recorder, plain: list[str], folder: str, untrusted: str) ->
     at_rest, working, awaiting = AgentState.AT_REST, AgentState.WORKING, AgentState.AWAITING_USER
     session = f"{agent.name}-{recorder.size.columns}"
     pane = stage.open(session, plain, folder, recorder.size)
-    wait_until("a composer", lambda: agent.read(stage.screen(pane)).composer == "", 40)
-    time.sleep(1.5)
+    wait_until("rest", lambda: is_free(stage, pane, agent), PATIENCE_SECONDS)
+    time.sleep(3)
+    wait_until("rest", lambda: is_free(stage, pane, agent), PATIENCE_SECONDS)
     recorder.save(pane, "start", at_rest, "")
 
     stage.type(pane, DRAFT)
@@ -119,21 +143,23 @@ def record(recorder: Recorder, plain: list[str], folder: str, untrusted: str) ->
 
     for scene, sign in (("shell-mode", "!"), ("completions", "/")):
         stage.type(pane, sign)
-        time.sleep(1)
+        recorder.filled(pane)
         recorder.save(pane, scene, at_rest, sign)
         stage.key(pane, "BSpace")
         time.sleep(0.5)
         stage.key(pane, "BSpace")
-        wait_until("an empty composer", lambda: agent.read(stage.screen(pane)).composer == "", 20)
+        wait_until(
+            "an empty composer", lambda: agent.read(stage.screen(pane)).composer == "", PATIENCE_SECONDS
+        )
 
-    stage.submit(pane, agent, HOSTILE)
+    put_in(stage, pane, agent, HOSTILE)
     recorder.settled(pane, "an answer", lambda text: text.count("Do you want to proceed?") >= 2)
     time.sleep(1.5)
     recorder.save(pane, "idle", at_rest, "")
 
     for line in (SHORT_LINE, *LONG_LINES):
         stage.paste(pane, line)
-        time.sleep(1)
+        recorder.filled(pane)
         recorder.save(pane, f"pasted-{len(line)}", at_rest, line)
         stage.key(pane, "C-u")
         stage.key(pane, "C-u")
@@ -144,31 +170,33 @@ def record(recorder: Recorder, plain: list[str], folder: str, untrusted: str) ->
             stage.key(pane, "BSpace" if agent.name == "opencode" else "C-u")
             time.sleep(0.1)
 
-    stage.submit(pane, agent, "order: wait 9")
-    time.sleep(2.5)
+    stage.submit(pane, agent, "order: wait 15")
+    wait_until("work", lambda: agent.read(stage.screen(pane)).state is working, PATIENCE_SECONDS)
+    time.sleep(1)
     recorder.save(pane, "working", working, "")
     stage.submit(pane, agent, "order: say later")
     time.sleep(1.5)
     recorder.save(pane, "queued", working, "")
     stage.type(pane, DRAFT)
-    time.sleep(1)
+    recorder.filled(pane)
     recorder.save(pane, "working-draft", working, DRAFT)
     stage.tmux("kill-session", "-t", f"={session}")
 
     pane = stage.open(session, ASKING[agent.name], folder, recorder.size)
-    wait_until("a composer", lambda: agent.read(stage.screen(pane)).composer == "", 40)
+    wait_until("a composer", lambda: agent.read(stage.screen(pane)).composer == "", PATIENCE_SECONDS)
     time.sleep(2)
-    stage.submit(pane, agent, NEEDS_PERMISSION[agent.name])
+    put_in(stage, pane, agent, NEEDS_PERMISSION[agent.name])
     recorder.settled(
         pane, "a question", lambda text: ("made-here" in text and "Yes" in text) or "Allow" in text
     )
     time.sleep(1)
     recorder.save(pane, "permission", awaiting, None)
     stage.key(pane, "Escape")
-    time.sleep(2)
     if agent.name in QUESTIONS:
+        wait_until("a composer", lambda: agent.read(stage.screen(pane)).composer is not None, 60)
+        time.sleep(2)
         stage.key(pane, "C-u")
-        stage.submit(pane, agent, QUESTIONS[agent.name])
+        put_in(stage, pane, agent, QUESTIONS[agent.name])
         recorder.settled(pane, "a question", lambda text: "cold" in text and "Blue" in text and "1." in text)
         time.sleep(1)
         recorder.save(pane, "question", awaiting, None)

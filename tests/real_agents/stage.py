@@ -29,7 +29,7 @@ class Stage:
             env=self._environ,
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=60,
             check=False,
         )
         if done.returncode:
@@ -77,7 +77,7 @@ class Stage:
         subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True, check=False)
 
 
-def wait_until(what: str, condition: Callable[[], bool], timeout_seconds: float = 30.0) -> None:
+def wait_until(what: str, condition: Callable[[], bool], timeout_seconds: float = 120.0) -> None:
     """Poll until `condition` holds. Raises AssertionError after the timeout."""
     deadline = time.monotonic() + timeout_seconds
     while not condition():

@@ -136,10 +136,11 @@ class MemberPane:
         return self.agent.read(self.team.stage.screen(self.pane)).state.value
 
     def wait_for_rest(self) -> None:
+        """Its first turn is over, and so is whatever came later."""
+        wait_until("its prompt", lambda: bool(self.team.turns(f"order: I am member {self.member_id}\n")))
         wait_until(
             f"{self.agent.name} at rest; it shows:\n{self.team.stage.text(self.pane)}",
             lambda: (self.state(), self.composer()) == ("at rest", ""),
-            60,
         )
 
     def send(self, text: str) -> tuple[int, dict[str, Any]]:
@@ -153,4 +154,4 @@ class MemberPane:
             shown = self.team.cafleet("message", "show", str(message_id), "--json").json
             return bool(shown["message"]["status_state"] == "completed")
 
-        wait_until(f"message {message_id} acknowledged by {self.agent.name}", is_completed, 60)
+        wait_until(f"message {message_id} acknowledged by {self.agent.name}", is_completed)

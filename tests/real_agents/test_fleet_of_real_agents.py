@@ -105,7 +105,7 @@ def test_a_permission_question_is_left_alone(team: Team, agent: str) -> None:
         order = 'order: tool exec_command {"cmd": "touch made-here", "justification": "to ask",'
         order += ' "sandbox_permissions": "require_escalated"}'
     assert team.cafleet("member", "prompt", str(member.member_id), order).code == 0
-    wait_until("a question", lambda: member.state() == "awaiting the user", 60)
+    wait_until("a question", lambda: member.state() == "awaiting the user")
     before = team.stage.screen(member.pane).rows
     message_id, notification = member.send("1 y yes")
     assert notification == {"state": "deferred", "reason": f"member {member.member_id} is at a question"}
