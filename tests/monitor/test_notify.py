@@ -1,6 +1,7 @@
 """What was held back is typed later: once, soon, and without a storm (field cases G and H)."""
 
 import threading
+from contextlib import ExitStack
 
 import pytest
 from tests.support.fleet_builder import SERVER, claude_screen
@@ -169,7 +170,13 @@ def test_a_line_that_could_not_be_recorded_is_not_typed_again(watched: WatchedFl
     impatient = Database(watched.database.path, busy_timeout_seconds=0.05)
     notify = Notify(watched.runtime_with(impatient), watched.fleet_id, 5, watched.journal)
     blocker = Database(watched.database.path)
-    with blocker.write():
+    with ExitStack() as blocked:
+
+        def block(method: str, _pane: str) -> None:
+            if method == "press_enter":
+                blocked.enter_context(blocker.write())
+
+        watched.multiplexer.before = block
         for _ in range(3):
             notify.run_once()
     assert len(watched.submitted(watched.ann)) == 1

@@ -1,6 +1,6 @@
 """The line that wakes a monitor: numbers and names, and nothing that could be an order (SPEC 9)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from cafleet.agents.base import utf16_length
 from cafleet.broker.members import RosterEntry
@@ -9,6 +9,7 @@ from cafleet.models import MemberKind
 
 LONGEST_NAME = 32
 """Code points of a name that are shown."""
+LEAST_MEMBER = len("1 a (b, unread 0, idle -)")
 _STRUCTURE = str.maketrans(dict.fromkeys("[](),:", " "))
 """What the line itself is made of: no name may look like another member."""
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
@@ -25,10 +26,12 @@ def wake_line(fleet_id: int, roster: Sequence[RosterEntry], units: int = MAX_LIN
     head = f"[cafleet tick] fleet {fleet_id}: {len(others)} members:"
     tail = "".join(f" Director: {one.member.member_id} (unread {one.unread})." for one in directors)
     tail += f" {TICK_ENDING}"
-    by_need = sorted(others, key=_need, reverse=True)
-    for count in range(len(others), -1, -1):
-        line = f"{head}{_members(others, by_need[:count])}{tail}"
-        if utf16_length(line) <= min(units, MAX_LINE_UNITS):
+    words = {entry.member.member_id: _member(entry) for entry in others}
+    by_need = [entry.member.member_id for entry in sorted(others, key=_need, reverse=True)]
+    limit = min(units, MAX_LINE_UNITS)
+    for count in range(min(len(others), limit // LEAST_MEMBER), -1, -1):
+        line = f"{head}{_members(words, set(by_need[:count]))}{tail}"
+        if utf16_length(line) <= limit:
             return line
     return f"{head}{tail}"
 
@@ -47,11 +50,10 @@ def _need(entry: RosterEntry) -> tuple[bool, int]:
     return entry.unread > 0, entry.activity.idle or 0
 
 
-def _members(others: Sequence[RosterEntry], shown: Sequence[RosterEntry]) -> str:
-    ids = {entry.member.member_id for entry in shown}
-    parts = [_member(entry) for entry in others if entry.member.member_id in ids]
-    if len(parts) < len(others):
-        parts.append(f"{ELLIPSIS} +{len(others) - len(parts)} more")
+def _members(words: Mapping[int, str], shown: Set[int]) -> str:
+    parts = [text for member_id, text in words.items() if member_id in shown]
+    if len(parts) < len(words):
+        parts.append(f"{ELLIPSIS} +{len(words) - len(parts)} more")
     return f" {', '.join(parts)}" if parts else ""
 
 
