@@ -8,6 +8,7 @@ Needs Chromium (`scripts/system-packages.sh chromium`) and the development envir
 import os
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,7 +37,7 @@ def main(folder: Path) -> None:
         server = WebServer(database.path, Path(scratch)).start()
         base = f"{server.url}#/fleets/{fleet.fleet_id}"
         try:
-            _shoot(folder / "web-light.png", base, DESKTOP, "light")
+            _shoot(folder / "web-light.png", base, DESKTOP, "light", opened=".entry summary")
             _shoot(folder / "web-dark.png", f"{base}/members/{ids['lexer']}", DESKTOP, "dark")
             _shoot(folder / "web-phone.png", base, PHONE, "light")
             _shoot(folder / "web-phone-members.png", f"{base}/members", PHONE, "dark")
@@ -45,17 +46,28 @@ def main(folder: Path) -> None:
             database.close()
 
 
-def _shoot(target: Path, address: str, size: ViewportSize, scheme: str) -> None:
+def _shoot(target: Path, address: str, size: ViewportSize, scheme: str, opened: str = "") -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
-        context = browser.new_context(viewport=size, locale="en-GB")
+        context = browser.new_context(viewport=size, locale="en-GB", timezone_id=_where_it_is_noon())
         page = context.new_page()
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         page.goto(address)
         _settle(page)
+        if opened:
+            page.locator(opened).last.click()
+            page.locator(".scroller").evaluate("item => { item.scrollTop = item.scrollHeight; }")
+            page.mouse.move(0, 0)
+            page.wait_for_timeout(300)
         page.screenshot(path=target)
         browser.close()
     print(target.name)
+
+
+def _where_it_is_noon() -> str:
+    """A time zone in which the story does not cross midnight, whenever this runs."""
+    hours = 12 - datetime.now(UTC).hour
+    return f"Etc/GMT{-hours:+d}" if hours else "UTC"
 
 
 def _settle(page: Page) -> None:
