@@ -16,6 +16,7 @@ from cafleet.delivery.line import (
     plain,
     plain_line,
     render_line,
+    same_errand,
 )
 from cafleet.models import Message, MessageState, MessageType
 from cafleet.multiplexer.base import is_one_line
@@ -236,3 +237,21 @@ def test_a_plain_line_is_cleaned_and_not_cut() -> None:
 )
 def test_what_screens_change_does_not_count(shown: str, typed: str) -> None:
     assert comparable(shown) == comparable(typed)
+
+
+def test_one_of_two_wakes_of_a_fleet_is_enough() -> None:
+    def line(text: str) -> OwnLine:
+        found = own_line(text)
+        assert found is not None
+        return found
+
+    tick = "[cafleet tick] fleet {}: {} members: Director: 1 (unread 0). Follow your monitor role."
+    wake, later = line(tick.format(1, 2)), line(tick.format(1, 3))
+    assert same_errand(wake, later)
+    assert not same_errand(wake, line(tick.format(2, 2)))
+    ping = line(ping_line(3))
+    assert same_errand(ping, line(ping_line(3)))
+    assert not same_errand(ping, line(ping_line(4)))
+    assert not same_errand(ping, wake)
+    notification = line(f"{HEADER} hi")
+    assert not same_errand(notification, notification)

@@ -1,4 +1,6 @@
 import pytest
+from tests.support.fleet_builder import claude_screen
+from tests.support.memory_multiplexer import ComposerProgram
 from tests.support.watched_fleet import WatchedFleet
 
 from cafleet.broker import members, monitors
@@ -199,3 +201,18 @@ def test_a_wake_that_could_not_be_recorded_is_not_typed_again(watched: WatchedFl
     assert _woken(watched) == 1
     impatient.close()
     blocker.close()
+
+
+def test_a_wake_that_was_left_in_the_composer_is_finished_and_not_repeated(watched: WatchedFleet) -> None:
+    pane = watched.pane_now(watched.watch)
+    pane.program = ComposerProgram(claude_screen, eat_enters=3)
+    pane.program.show(pane)
+    loop = watched.loop(Cadence(5, 0))
+    monitors.request_wake(watched.runtime, watched.fleet_id)
+    watched.ticks(loop, 1)
+    assert _woken(watched) == 0
+    assert watched.row().wake_requested_at is not None
+    watched.store(watched.ann)  # The line would be another one now.
+    watched.ticks(loop, 3)
+    assert _woken(watched) == 1
+    assert watched.row().wake_requested_at is None

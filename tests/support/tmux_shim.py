@@ -29,6 +29,11 @@ def wanted(name):
         return None
     if order["text"] not in whole:
         return None
+    if order.get("skip"):
+        order["skip"] -= 1
+        with open(os.path.join(folder, name), "w") as file:
+            json.dump(order, file)
+        return None
     if order["times"] is not None:
         order["times"] -= 1
         path = os.path.join(folder, name)
@@ -39,6 +44,8 @@ def wanted(name):
                 json.dump(order, file)
     return order
 
+if wanted("kill"):
+    os.kill(os.getppid(), 9)
 if wanted("hang"):
     time.sleep(3600)
 order = wanted("fail")
@@ -92,9 +99,13 @@ class TmuxShim:
         """Let calls whose arguments contain `text` never return."""
         self._order("hang", {"text": text, "times": times})
 
+    def kill_caller(self, *, skip: int) -> None:
+        """Kill whoever makes the next call but `skip`, once; the call itself takes its course."""
+        self._order("kill", {"text": "", "times": 1, "skip": skip})
+
     def behave(self) -> None:
         """No more failures."""
-        for name in ("fail", "hang"):
+        for name in ("fail", "hang", "kill"):
             (self.directory / name).unlink(missing_ok=True)
 
     def _order(self, name: str, order: dict[str, object]) -> None:

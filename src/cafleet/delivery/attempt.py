@@ -13,7 +13,15 @@ from cafleet.db import members, notifications
 from cafleet.db.notifications import Delivery
 from cafleet.delivery.channel import Channel, Told
 from cafleet.delivery.eligibility import NOTIFIED, verdict
-from cafleet.delivery.line import OwnLine, is_line_of, is_tail_of, own_line, plain_line, render_line
+from cafleet.delivery.line import (
+    OwnLine,
+    is_line_of,
+    is_tail_of,
+    own_line,
+    plain_line,
+    render_line,
+    same_errand,
+)
 from cafleet.delivery.pane_channel import PaneChannel
 from cafleet.errors import CafleetError, DatabaseError, PaneBusy
 from cafleet.models import Member, MemberStatus, Notification, NotificationState, Placement
@@ -216,7 +224,7 @@ def _tell_plain(runtime: Runtime, placement: Placement, line: str) -> Notificati
             return told.notification
         if told.left_over.message_id is not None:
             _record(runtime, told.left_over.message_id)
-        if told.left_over == wanted:
+        if wanted is not None and same_errand(told.left_over, wanted):
             break
     return told.notification
 

@@ -143,6 +143,15 @@ def own_line_id(text: str) -> int | None:
     return line.message_id if line else None
 
 
+def same_errand(one: OwnLine, other: OwnLine) -> bool:
+    """Whether it is enough to submit one of two lines that belong to no message: two wakes of a fleet
+    differ in numbers only."""
+    if one.message_id is not None or other.message_id is not None:
+        return False
+    heads = (one.content.partition(":")[0], other.content.partition(":")[0])
+    return one == other or (heads[0] == heads[1] and heads[0].startswith("[cafleettick]"))
+
+
 def is_line_of(line: OwnLine, message: Stored) -> bool:
     """Whether `line` is what some `max_text_len` makes of `message`, and no more."""
     header = comparable(_header(message))
