@@ -6,6 +6,8 @@ from pathlib import Path
 
 BINARY_VERSIONS = range(1, 10)
 
+_LEDGER_ROW = "INSERT INTO refinery_schema_history VALUES (NUMBER, 'x', '', '');"
+
 _TABLES = """
 CREATE TABLE members (
     member_id INTEGER NOT NULL, fleet_id INTEGER NOT NULL, name VARCHAR NOT NULL,
@@ -37,14 +39,15 @@ CREATE INDEX idx_messages_from_member_status_ts ON messages (from_member_id, sta
 _MONITOR_CONFIG = """
 CREATE TABLE monitor_config (
     member_id INTEGER NOT NULL PRIMARY KEY REFERENCES members (member_id) ON DELETE CASCADE,
-    interval_seconds INTEGER DEFAULT '60' NOT NULL, last_ping_at VARCHAR, enabled INTEGER DEFAULT '1' NOT NULL,
-    last_stall_check_at VARCHAR);
+    interval_seconds INTEGER DEFAULT '60' NOT NULL, last_ping_at VARCHAR,
+    enabled INTEGER DEFAULT '1' NOT NULL, last_stall_check_at VARCHAR);
 INSERT INTO monitor_config (member_id) VALUES (2);
 """
 
 _OLD_INSTALLS = """
 CREATE TABLE asset_installs (
-    coding_agent VARCHAR NOT NULL PRIMARY KEY, cafleet_version VARCHAR NOT NULL, installed_at VARCHAR NOT NULL);
+    coding_agent VARCHAR NOT NULL PRIMARY KEY, cafleet_version VARCHAR NOT NULL,
+    installed_at VARCHAR NOT NULL);
 INSERT INTO asset_installs VALUES ('one', '0.1', '2026-01-01');
 """
 
@@ -74,20 +77,23 @@ CREATE UNIQUE INDEX idx_members_one_active_monitor_per_fleet ON members(fleet_id
 """
 
 
-def _rows(marker: str) -> str:
-    monitor = f'{{"name":"m","description":"","skills":["watch"],"cafleet":{{"kind":"{marker}"}}}}'
-    plain = '{"name":"x","description":"","skills":[]}'
-    return f"""
-INSERT INTO fleets VALUES (3, 'red', '2026-01-01T00:00:00.000000+00:00', NULL, 1);
-INSERT INTO fleets VALUES (5, NULL, '2026-01-02T00:00:00.000000+00:00', '2026-01-03T00:00:00.000000+00:00', 4);
+_ROWS = """
+INSERT INTO fleets VALUES
+    (3, 'red', '2026-01-01T00:00:00.000000+00:00', NULL, 1),
+    (5, NULL, '2026-01-02T00:00:00.000000+00:00', '2026-01-03T00:00:00.000000+00:00', 4);
 INSERT INTO members VALUES
-    (1, 3, 'Director', 'leads', 'active', '2026-01-01T00:00:00.000000+00:00', NULL, '{plain}'),
-    (2, 3, 'watcher', 'looks', 'active', '2026-01-01T00:00:01.000000+00:00', NULL, '{monitor}'),
-    (4, 5, 'Director', '', 'deregistered', '2026-01-02', '2026-01-03', '{plain}'),
-    (7, 3, 'zoë', 'left', 'deregistered', '2026-01-01T00:00:02.000000+00:00', '2026-01-04', '{plain}');
+    (1, 3, 'Director', 'leads', 'active', '2026-01-01T00:00:00.000000+00:00', NULL,
+        '{"name":"x","description":"","skills":[]}'),
+    (2, 3, 'watcher', 'looks', 'active', '2026-01-01T00:00:01.000000+00:00', NULL,
+        '{"name":"m","skills":["watch"],"cafleet":{"kind":"MARKER"}}'),
+    (4, 5, 'Director', '', 'deregistered', '2026-01-02', '2026-01-03',
+        '{"name":"x","description":"","skills":[]}'),
+    (7, 3, 'zoë', 'left', 'deregistered', '2026-01-01T00:00:02.000000+00:00', '2026-01-04',
+        '{"name":"x","description":"","skills":[]}');
 INSERT INTO member_placements (member_id, mux_session, mux_window_id, mux_pane_id, coding_agent, created_at)
     VALUES (1, 's', '@1', '%1', 'one', '2026-01-01'), (2, 's', '@1', NULL, 'two', '2026-01-01');
-INSERT INTO monitor_runtime (fleet_id, pid, started_at, last_tick_at) VALUES (3, 77, '2026-01-01', '2026-01-02');
+INSERT INTO monitor_runtime (fleet_id, pid, started_at, last_tick_at)
+    VALUES (3, 77, '2026-01-01', '2026-01-02');
 INSERT INTO messages VALUES
     (1, 2, 1, 2, 'unicast', '2026-01-01T00:00:05.000000+00:00', 'input_required',
         '2026-01-01T00:00:05.000000+00:00', NULL, 'look there'),
@@ -102,6 +108,7 @@ INSERT INTO messages VALUES
 UPDATE sqlite_sequence SET seq = 20 WHERE name = 'messages';
 UPDATE sqlite_sequence SET seq = 8 WHERE name = 'members';
 """
+"""`MARKER`: the kind in a monitor's card."""
 
 
 def write_python_line(path: Path) -> None:
@@ -111,7 +118,7 @@ def write_python_line(path: Path) -> None:
         "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY);"
         "INSERT INTO alembic_version VALUES ('0006');",
         _TABLES,
-        _rows("monitoring-member"),
+        _ROWS.replace("MARKER", "monitoring-member"),
         _MONITOR_CONFIG,
         _OLD_INSTALLS,
         "UPDATE messages SET status_state = 'canceled' WHERE message_id = 2;",
@@ -122,12 +129,10 @@ def write_binary_line(path: Path, version: int) -> None:
     """A file of the binary line at ledger `version`, with two fleets."""
     scripts = [
         "CREATE TABLE refinery_schema_history(version INT4 PRIMARY KEY, name VARCHAR(255),"
-        " applied_on VARCHAR(255), checksum VARCHAR(255));"
-        + "".join(
-            f"INSERT INTO refinery_schema_history VALUES ({n}, 'x', '', '');" for n in range(1, version + 1)
-        ),
+        " applied_on VARCHAR(255), checksum VARCHAR(255));",
+        *(_LEDGER_ROW.replace("NUMBER", str(number)) for number in range(1, version + 1)),
         _TABLES,
-        _rows("monitor" if version >= 8 else "monitoring-member"),
+        _ROWS.replace("MARKER", "monitor" if version >= 8 else "monitoring-member"),
         _NEW_INSTALLS if version >= 6 else _OLD_INSTALLS,
     ]
     if version < 4:

@@ -7,8 +7,7 @@ from cafleet.cli.arguments import Command, Values, count, flag, option, position
 from cafleet.cli.escapes import escape
 from cafleet.cli.output import Output
 from cafleet.cli.table import show_table
-from cafleet.db.earlier_format import ImportReport, import_earlier
-from cafleet.db.earlier_rows import Mending
+from cafleet.db.earlier_format import ImportReport, Mending, import_earlier
 from cafleet.errors import UsageError
 from cafleet.runtime import Runtime
 

@@ -23,6 +23,8 @@ from cafleet.errors import (
     TooEarly,
 )
 
+__all__ = ["ImportReport", "Mending", "TableCount", "import_earlier"]
+
 NOT_KEPT = ("asset_installs", "monitor_config", "member_execs")
 """Tables that have no place in the current format, or that `setup` fills anew: counted, not copied."""
 
