@@ -230,7 +230,7 @@ def test_a_source_that_may_only_be_read(source: Path, target: Path) -> None:
     target.parent.mkdir()
     script = """
 from datetime import UTC, datetime
-from cafleet.db.earlier_format import import_earlier
+from cafleet.db.earlier_format import Mending, import_earlier
 print(import_earlier(sys.argv[1], sys.argv[2], keep_placements=True, monitors={}, mending=Mending(str, str),
     now=datetime(2026, 6, 1, tzinfo=UTC), progress=lambda copied, total: None).tables[3].target)
 """
@@ -474,7 +474,7 @@ def test_progress_counts_the_messages(source: Path, target: Path) -> None:
 KILLED_IMPORT = """
 import os, signal, sys
 from datetime import UTC, datetime
-from cafleet.db.earlier_format import import_earlier
+from cafleet.db.earlier_format import Mending, import_earlier
 def progress(copied, total):
     os.kill(os.getpid(), int(sys.argv[3]))
 import_earlier(sys.argv[1], sys.argv[2], keep_placements=True, monitors={}, mending=Mending(str, str),
