@@ -108,7 +108,7 @@ class Database:
             raise database_error(error, self.path) from error
         finally:
             self._writing = False
-            _roll_back(connection)
+            self._roll_back(connection)
 
     def wait_for_change(self, timeout_seconds: float) -> bool:
         """Block until the file may have changed since the last call: True; or the time is over: False.
@@ -194,7 +194,7 @@ class Database:
             if changed and (error is None or isinstance(error, sqlite3.DatabaseError)):
                 raise DatabaseBusy from error
         elif self._reader is not None:
-            _roll_back(self._reader)
+            self._roll_back(self._reader)
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
             raise database_error(error, self.path) from error
 
@@ -219,11 +219,11 @@ class Database:
             try:
                 self._writer.execute("COMMIT")
             except sqlite3.DatabaseError as failure:
-                _roll_back(self._writer)
+                self._roll_back(self._writer)
                 raise database_error(failure, self.path) from failure
             self._send_hints()
             return
-        _roll_back(self._writer)
+        self._roll_back(self._writer)
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
             raise database_error(error, self.path) from error
 
@@ -259,8 +259,17 @@ class Database:
                     raise error
                 self._schema_cookie = found.schema_cookie
         except BaseException:
-            _roll_back(connection)
+            self._roll_back(connection)
             raise
+
+    def _roll_back(self, connection: sqlite3.Connection) -> None:
+        """End the transaction without a change, where one is still open."""
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        except sqlite3.DatabaseError:
+            # Closing takes everything back, too; the next use opens the file anew.
+            self._close_connections()
 
     # -- opening and closing --------------------------------------------------------------------------
 
@@ -384,9 +393,3 @@ class _StandIn:
             self.connection.close()
         else:
             self._copy.close()
-
-
-def _roll_back(connection: sqlite3.Connection) -> None:
-    """End the transaction without a change, where one is still open."""
-    if connection.in_transaction:
-        connection.execute("ROLLBACK")
