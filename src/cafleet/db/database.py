@@ -208,6 +208,8 @@ class Database:
             self._take_turn(self._writer)
             self._check_format(self._writer)
         except sqlite3.DatabaseError as error:
+            if self._writer is not None:
+                self._roll_back(self._writer)
             raise database_error(error, self.path) from error
         self._writing = True
         return self._writer
