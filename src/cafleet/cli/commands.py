@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "demo": ("demo", NO_GUARD, "watch a small fleet work, in a terminal of its own"),
     "server": ("server", FORMAT, "show fleets in a web page and serve its API"),
     "mcp": ("mcp", FORMAT, "serve tools and resources to an MCP client"),
+    "top": ("top", FORMAT, "show fleets live in the terminal, and act on them"),
     "whoami": ("whoami", FORMAT, "say which member the calling pane is"),
 }
 """Full name to: module in this package, guard, summary (a clause without a full stop).

@@ -1,0 +1,264 @@
+"""The dashboard under Textual's own pilot, over panes in memory."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from rich.text import Text
+from tests.support.database import run_sql
+from tests.support.fleet_builder import World
+from tests.support.memory_multiplexer import ComposerProgram
+from textual.pilot import Pilot
+from textual.widgets import DataTable, Static, TabbedContent, Tabs, TextArea
+
+from cafleet.broker import fleets, inbox, messages
+from cafleet.broker.members import get_member
+from cafleet.errors import CafleetError, DatabaseNewer
+from cafleet.models import Member
+from cafleet.top.app import Dashboard
+from cafleet.top.dialogs import Composer, Reader
+
+SECONDS = 20.0
+Scenario = Callable[[Dashboard, "Pilot[CafleetError | None]"], Awaitable[None]]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def director(world: World) -> Member:
+    """Of a fleet with two members, ann and bob, whose agents are at rest."""
+    made = world.fleet()
+    world.member(made.fleet_id, "ann")
+    world.member(made.fleet_id, "bob")
+    return made
+
+
+def watch(
+    world: World, scenario: Scenario, *, fleet_id: int | None = None, size: tuple[int, int] = (80, 24)
+) -> Dashboard:
+    """Run a scenario with the dashboard of somebody in the Director's pane."""
+
+    async def run() -> Dashboard:
+        app = Dashboard(world.runtime.for_another_thread, fleet_id)
+        async with app.run_test(size=size, notifications=True) as pilot:
+            await until(pilot, lambda: bool(cells(app, "roster")))
+            await scenario(app, pilot)
+        return app
+
+    return asyncio.run(run())
+
+
+async def until(pilot: "Pilot[CafleetError | None]", probe: Callable[[], bool]) -> None:
+    """Wait for something to become true."""
+    async with asyncio.timeout(SECONDS):
+        while not probe():
+            await pilot.pause(0.02)
+
+
+def cells(app: Dashboard, name: str) -> list[list[str]]:
+    """What a table shows."""
+    table: DataTable[Text] = app.query_one(f"#{name}", DataTable)
+    return [[cell.plain for cell in table.get_row_at(row)] for row in range(table.row_count)]
+
+
+def status(app: Dashboard) -> str:
+    return str(app.query_one("#status", Static).content)
+
+
+def said(app: Dashboard) -> list[str]:
+    """The notices so far."""
+    return [notice.message for notice in app._notifications]
+
+
+def test_it_shows_the_fleet(world: World, director: Member) -> None:
+    messages.send(world.runtime, director.member_id, 2, "one\x1b[31m\ntwo")
+    messages.broadcast(world.runtime, director.member_id, "to all")
+    world.multiplexer.end_program(world.pane(_member(world, 3)), 7)
+
+    async def scenario(app: Dashboard, _pilot: "Pilot[CafleetError | None]") -> None:
+        assert [row[:6] for row in cells(app, "roster")] == [
+            ["1", "director", "director", "claude", "%0 alive", "0"],
+            ["2", "ann", "", "claude", "%1 alive", "2"],
+            ["3", "bob", "", "claude", "%2 exited 7", "1"],
+        ]
+        assert [[row[1], row[2], row[4], row[5]] for row in cells(app, "timeline-table")] == [
+            ["director", "all (2)", "0/2", "to all"],
+            ["director", "ann", "·", "one⏎two"],
+        ]
+        assert status(app) == "3 members, 3 unread, 0 held · monitor: not running, no monitor member"
+        assert [tab.label_text for tab in app.query_one("#fleets", Tabs).query("Tab").results()] == [
+            "1 team (3)"
+        ]
+
+    watch(world, scenario)
+
+
+def test_it_follows_what_happens(world: World, director: Member) -> None:
+    async def scenario(app: Dashboard, pilot: "Pilot[CafleetError | None]") -> None:
+        assert cells(app, "timeline-table") == []
+        messages.send(world.runtime, 2, 3, "news")
+        await until(pilot, lambda: [row[5] for row in cells(app, "timeline-table")] == ["news"])
+        await until(pilot, lambda: cells(app, "roster")[2][5] == "1")
+        inbox.ack(world.runtime, 1)
+        await until(pilot, lambda: cells(app, "timeline-table")[0][4] == "✓")
+
+    watch(world, scenario)
+
+
+def test_the_chosen_members_inbox(world: World, director: Member) -> None:
+    messages.send(world.runtime, 2, 3, "for bob")
+
+    async def scenario(app: Dashboard, pilot: "Pilot[CafleetError | None]") -> None:
+        assert cells(app, "inbox-table") == []
+        await pilot.press("down", "down")
+        await until(pilot, lambda: [row[3] for row in cells(app, "inbox-table")] == ["for bob"])
+        assert app.query_one(TabbedContent).get_tab("inbox").label_text == "Inbox of bob (1)"
+        await pilot.press("enter")
+        assert app.query_one(TabbedContent).active == "inbox"
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Reader))
+        shown = str(app.screen.query_one("VerticalScroll Static", Static).content)
+        assert shown.startswith("from ann (2) to bob (3)\n")
+        assert shown.endswith("\nfor bob")
+        await pilot.press("escape")
+        await pilot.press("a")
+        await until(pilot, lambda: said(app) == ["message 1 acknowledged"])
+        await until(pilot, lambda: cells(app, "inbox-table") == [])
+
+    watch(world, scenario)
+
+
+def test_a_message_is_sent_as_the_director_and_announced(world: World, director: Member) -> None:
+    pane = world.multiplexer.pane(world.pane(_member(world, 2)))
+
+    async def scenario(app: Dashboard, pilot: "Pilot[CafleetError | None]") -> None:
+        await pilot.press("down")
+        await until(pilot, lambda: app._view is not None and app._view.member_id == 2)
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(app.screen, Composer))
+        app.screen.query_one(TextArea).text = "two\nlines"
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: said(app) == ["message 1 stored, notified"])
+
+    watch(world, scenario)
+    (message,) = inbox.poll(world.runtime, 2)
+    assert (message.from_member_id, message.text) == (director.member_id, "two\nlines")
+    assert isinstance(pane.program, ComposerProgram)
+    assert len(pane.program.submitted) == 1
+
+
+def test_a_broadcast_and_one_that_is_given_up(world: World, director: Member) -> None:
+    async def scenario(app: Dashboard, pilot: "Pilot[CafleetError | None]") -> None:
+        for keys in (("escape",), ("ctrl+s",), ("x", "ctrl+s")):
+            await pilot.press("b")
+            await until(pilot, lambda: isinstance(app.screen, Composer))
+            await pilot.press(*keys)
+            await until(pilot, lambda: not isinstance(app.screen, Composer))
+        await until(pilot, lambda: said(app) == ["broadcast to 2, 2 notified"])
+
+    watch(world, scenario)
+    assert [message.text for message in inbox.poll(world.runtime, 3)] == ["x"]
+
+
+def test_what_is_held_says_why(world: World, director: Member) -> None:
+    world.multiplexer.pane(world.pane(_member(world, 2))).mode = "copy-mode"
+    messages.send(world.runtime, director.member_id, 2, "not now")
+
+    async def scenario(app: Dashboard, pilot: "Pilot[CafleetError | None]") -> None:
+        await pilot.press("h")
+        (row,) = cells(app, "held-table")
+        assert row[:3] == ["2", "ann", "1"]
+        assert "copy-mode" in row[3]
+        assert app.query_one(TabbedContent).get_tab("held").label_text == "Held (1)"
+        await pilot.press("enter")
+        await until(pilot, lambda: len(cells(app, "inbox-table")) == 1)
+
+    watch(world, scenario)
+
+
+def test_to_a_pane_and_a_wake(world: World, director: Member) -> None:
+    async def scenario(app: Dashboard, pilot: "Pilot[CafleetError | None]") -> None:
+        await pilot.press("down")
+        await until(pilot, lambda: app._view is not None and app._view.member_id == 2)
+        await pilot.press("g")
+        await until(pilot, lambda: said(app) == ["switched to the pane of ann"])
+        await pilot.press("w")
+        await until(pilot, lambda: len(said(app)) == 2)
+        assert said(app)[1] == "no monitor is running for fleet 1; start one with 'cafleet monitor run 1'"
+
+    watch(world, scenario)
+    assert world.multiplexer.focused == world.pane(_member(world, 2))
+
+
+def test_several_fleets(world: World, director: Member) -> None:
+    world.fleet("second")
+
+    async def scenario(app: Dashboard, pilot: "Pilot[CafleetError | None]") -> None:
+        tabs = app.query_one("#fleets", Tabs)
+        await until(pilot, lambda: tabs.active == "fleet-1")
+        assert len(cells(app, "roster")) == 3
+        await pilot.press("f")
+        await until(pilot, lambda: tabs.active == "fleet-2" and len(cells(app, "roster")) == 1)
+        await pilot.click("#fleet-1")
+        await until(pilot, lambda: len(cells(app, "roster")) == 3)
+        fleets.delete_fleet(world.runtime, 1)
+        await until(pilot, lambda: tabs.active == "fleet-2" and tabs.tab_count == 1)
+        fleets.delete_fleet(world.runtime, 2)
+        await until(pilot, lambda: status(app).startswith("No live fleet."))
+        world.fleet("third")
+        await until(pilot, lambda: len(cells(app, "roster")) == 1)
+
+    watch(world, scenario, fleet_id=1)
+
+
+def test_a_mouse_is_enough(world: World, director: Member) -> None:
+    messages.send(world.runtime, 3, 2, "hi ann")
+
+    async def scenario(app: Dashboard, pilot: "Pilot[CafleetError | None]") -> None:
+        await pilot.click("#roster", offset=(8, 3))
+        await until(pilot, lambda: app._view is not None and app._view.member_id == 2)
+        await pilot.click("#--content-tab-inbox")
+        assert app.query_one(TabbedContent).active == "inbox"
+        await until(pilot, lambda: len(cells(app, "inbox-table")) == 1)
+        for _ in range(2):  # To the row, then the row itself.
+            await pilot.click("#inbox-table", offset=(8, 1))
+        await until(pilot, lambda: isinstance(app.screen, Reader))
+
+    watch(world, scenario)
+
+
+def test_the_cursor_stays_on_its_message(world: World, director: Member) -> None:
+    for number in range(3):
+        messages.send(world.runtime, 2, 3, f"text {number}")
+
+    async def scenario(app: Dashboard, pilot: "Pilot[CafleetError | None]") -> None:
+        await pilot.press("t", "down")
+        table = app.query_one("#timeline-table", DataTable)
+        assert cells(app, "timeline-table")[table.cursor_row][5] == "text 1"
+        messages.send(world.runtime, 2, 3, "text 3")
+        await until(pilot, lambda: table.row_count == 4)
+        assert cells(app, "timeline-table")[table.cursor_row][5] == "text 1"
+
+    watch(world, scenario)
+
+
+def test_it_ends_when_the_database_is_upgraded(world: World, director: Member) -> None:
+    async def scenario(app: Dashboard, pilot: "Pilot[CafleetError | None]") -> None:
+        run_sql(
+            Path(world.database.path),
+            "CREATE TABLE later (a)",
+            "INSERT INTO refinery_schema_history VALUES (99, 'later', '2027-01-01', 'x')",
+        )
+        await until(pilot, lambda: not app.is_running or app.return_value is not None)
+
+    assert isinstance(watch(world, scenario).return_value, DatabaseNewer)
+
+
+def _member(world: World, member_id: int) -> Member:
+    return get_member(world.runtime, member_id)

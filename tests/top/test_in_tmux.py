@@ -1,0 +1,71 @@
+"""The installed program in a real pane of 80 × 24, by keys and by mouse."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support.program import SCRIPT, Program, seed_team
+from tests.support.tmux_server import TmuxServer
+from tests.support.waiting import wait_until
+
+COLOUR = re.compile(r"\x1b\[[0-9;:]*[34]8[;:][25]")
+"""A sequence for a colour beyond the terminal's own sixteen."""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    made = Program(tmp_path)
+    made.run("setup")
+    seed_team(made, "ann", "bob")
+    made.run("message", "send", "--from", "1", "--to", "3", "for bob")
+    return made
+
+
+def _start(server: TmuxServer, program: Program) -> str:
+    environ = [f"{name}={value}" for name, value in program.environ.items()]
+    pane = server.add_pane(
+        "env", "-i", *environ, "TERM=screen", "/bin/sh", "-c", '"$0" top; echo "left: $?"; cat', SCRIPT
+    )
+    server.run("resize-window", "-t", pane, "-x", "80", "-y", "24")
+    for text in ("for bob", "q Quit"):
+        server.wait_for_text(pane, text)
+    return pane
+
+
+def test_it_fits_and_is_used_with_keys_and_mouse(
+    tmux_servers: Callable[..., TmuxServer], program: Program
+) -> None:
+    # One row more: it is tmux's own status line.
+    tmux_server = tmux_servers().start(width=80, height=25)
+    pane = _start(tmux_server, program)
+    rows = tmux_server.run("capture-pane", "-p", "-t", pane).split("\n")
+    assert rows[0].split() == ["1", "team", "(3)"]
+    assert len(rows) == 24, rows
+    assert rows[23].split()[:2] == ["s", "Send"]
+    assert rows[23].split()[-2:] == ["q", "Quit"]
+    assert not COLOUR.search(tmux_server.run("capture-pane", "-p", "-e", "-t", pane))
+
+    row = next(number for number, text in enumerate(rows, 1) if " bob " in text and "member" not in text)
+    for action in "Mm":  # A button goes down, and up.
+        tmux_server.run("send-keys", "-l", "-t", pane, f"\x1b[<0;10;{row}{action}")
+    tmux_server.wait_for_text(pane, "Inbox of bob (1)")
+    for key in ("i", "a"):
+        tmux_server.run("send-keys", "-t", pane, key)
+    wait_until(
+        lambda: program.run("message", "poll", "3").stdout == "No messages found.\n", what="an empty inbox"
+    )
+    tmux_server.run("send-keys", "-t", pane, "q")
+    tmux_server.wait_for_text(pane, "left: 0")
+
+
+def test_without_a_terminal_it_says_so(program: Program) -> None:
+    result = program.run("top")
+    assert result.code == 2
+    assert result.stderr.startswith("Error: 'cafleet top' needs a terminal")
+
+
+def test_it_does_not_start_without_a_database(tmp_path: Path) -> None:
+    result = Program(tmp_path).run("top")
+    assert (result.code, result.stdout) == (1, "")
+    assert "run 'cafleet setup'" in result.stderr
