@@ -10,7 +10,7 @@ from tests.support.database import run_sql
 from tests.support.fleet_builder import World
 from tests.support.memory_multiplexer import ComposerProgram
 from textual.pilot import Pilot
-from textual.widgets import DataTable, Static, TabbedContent, Tabs, TextArea
+from textual.widgets import DataTable, Static, Tab, TabbedContent, Tabs, TextArea
 
 from cafleet.broker import fleets, inbox, messages
 from cafleet.broker.members import get_member
@@ -92,9 +92,7 @@ def test_it_shows_the_fleet(world: World, director: Member) -> None:
             ["director", "ann", "·", "one⏎two"],
         ]
         assert status(app) == "3 members, 3 unread, 0 held · monitor: not running, no monitor member"
-        assert [tab.label_text for tab in app.query_one("#fleets", Tabs).query("Tab").results()] == [
-            "1 team (3)"
-        ]
+        assert app.query_one("#fleet-1", Tab).label_text == "1 team (3)"
 
     watch(world, scenario)
 

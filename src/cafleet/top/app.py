@@ -32,7 +32,7 @@ Screen { layout: vertical; }
 TabPane { padding: 0; }
 DataTable { height: 1fr; overflow-x: hidden; }
 DataTable:focus { background-tint: initial; }
-DataTable > .datatable--header { text-style: bold; }
+DataTable > .datatable--header { background: ansi_default; color: ansi_blue; text-style: bold; }
 .window { border: round $primary; padding: 0 1; width: 90%; max-width: 100; background: ansi_default; }
 #composer { height: 12; }
 #reader { height: 80%; }
