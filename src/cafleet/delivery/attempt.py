@@ -104,9 +104,9 @@ class _Lock:
         directory, address = runtime.config.data_directory, _address(placement)
         self._lock: PaneLock = pane_lock(directory, placement.backend, address, timeout_seconds)
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> PaneLock:
         try:
-            self._lock.__enter__()
+            return self._lock.__enter__()
         except PaneBusy as error:
             raise _LockBusy from error
 
@@ -123,10 +123,10 @@ def _type_pending(runtime: Runtime, message_id: int, lock_seconds: float) -> Not
         if placement is None:
             return verdict(delivery) or NOTIFIED
         locked = placement
-        with _Lock(runtime, locked, lock_seconds):
+        with _Lock(runtime, locked, lock_seconds) as lock:
             delivery, placement = _pending(runtime, message_id)
             if delivery and placement and _same_pane(placement, locked):
-                return _type_locked(runtime, delivery, placement)
+                return _type_locked(runtime, delivery, placement, lock)
     return Notification(NotificationState.DEFERRED, "its pane changes all the time")
 
 
@@ -137,10 +137,10 @@ def _pending(runtime: Runtime, message_id: int) -> tuple[Delivery | None, Placem
     return delivery, None if delivery is None or verdict(delivery) else delivery.placement
 
 
-def _type_locked(runtime: Runtime, delivery: Delivery, placement: Placement) -> Notification:
+def _type_locked(runtime: Runtime, delivery: Delivery, placement: Placement, lock: PaneLock) -> Notification:
     # A line that cannot be stamped would be typed again by everybody who comes.
     runtime.database.prove_writable()
-    channel = _channel(runtime, placement)
+    channel = _channel(runtime, placement, lock)
     line = render_line(delivery, runtime.config.max_text_len, units=channel.line_limit)
 
     def recognise(content: str) -> OwnLine | None:
@@ -200,18 +200,18 @@ def _type_plain(runtime: Runtime, member: Member, line: str, lock_seconds: float
     placement = member.placement
     if placement is None or placement.mux_pane_id is None:
         return Notification(NotificationState.SKIPPED, f"member {member.member_id} has no pane")
-    with _Lock(runtime, placement, lock_seconds):
+    with _Lock(runtime, placement, lock_seconds) as lock:
         with runtime.database.read() as connection:
             current = members.get(connection, member.member_id)
         if current is None or current.status is not MemberStatus.ACTIVE:
             return Notification(NotificationState.SKIPPED, f"member {member.member_id} is no longer active")
         if current.placement is None or not _same_pane(current.placement, placement):
             return Notification(NotificationState.DEFERRED, "its pane has changed meanwhile")
-        return _tell_plain(runtime, current.placement, line)
+        return _tell_plain(runtime, current.placement, line, lock)
 
 
-def _tell_plain(runtime: Runtime, placement: Placement, line: str) -> Notification:
-    channel = _channel(runtime, placement)
+def _tell_plain(runtime: Runtime, placement: Placement, line: str, lock: PaneLock) -> Notification:
+    channel = _channel(runtime, placement, lock)
     wanted = own_line(line)
 
     def recognise(content: str) -> OwnLine | None:
@@ -232,12 +232,19 @@ def _tell_plain(runtime: Runtime, placement: Placement, line: str) -> Notificati
 # -- where ---------------------------------------------------------------------------------------
 
 
-def _channel(runtime: Runtime, placement: Placement) -> Channel:
+def _channel(runtime: Runtime, placement: Placement, lock: PaneLock) -> Channel:
     """Today every agent is reached through its pane."""
     agent = registry.get(placement.coding_agent, runtime.config)
     multiplexer = runtime.multiplexer_for(placement.backend)
     starting = _age_seconds(runtime, placement) < agent.start_seconds
-    return PaneChannel(multiplexer, _address(placement), agent, placement.member_id, starting=starting)
+    return PaneChannel(
+        multiplexer,
+        _address(placement),
+        agent,
+        placement.member_id,
+        starting=starting,
+        before_touching=lock.require_held,
+    )
 
 
 def _age_seconds(runtime: Runtime, placement: Placement) -> float:

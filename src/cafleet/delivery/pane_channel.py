@@ -4,6 +4,7 @@ Enter is pressed only while the line, and nothing else, stands in the composer. 
 a mode is never left, and no text is ever typed a second time.
 """
 
+from collections.abc import Callable
 from enum import Enum, auto
 
 from cafleet.agents import screen
@@ -44,15 +45,24 @@ class PaneChannel:
     """The pane of one member, whose lock the caller holds."""
 
     def __init__(
-        self, multiplexer: Multiplexer, address: PaneAddress, agent: Agent, member_id: int, *, starting: bool
+        self,
+        multiplexer: Multiplexer,
+        address: PaneAddress,
+        agent: Agent,
+        member_id: int,
+        *,
+        starting: bool,
+        before_touching: Callable[[], None],
     ) -> None:
-        """`starting`: the agent may still be on its way to its first screen."""
+        """`starting`: the agent may still be on its way to its first screen. `before_touching` raises
+        PaneBusy where the caller's lock keeps nobody out any more."""
         self.line_limit = agent.line_limit
         self._multiplexer = multiplexer
         self._address = address
         self._agent = agent
         self._member_id = member_id
         self._starting = starting
+        self._before_touching = before_touching
         self._settle_seconds = agent.settle_seconds
 
     def tell(self, line: str, recognise: Recognise) -> Told:
@@ -73,6 +83,7 @@ class PaneChannel:
     def _paste_and_submit(self, line: str, before: PaneView) -> Notification:
         # The cursor right behind `@name` opens a completion list in some agents, which takes the Enter.
         text = f"{line} " if line.split(" ")[-1].startswith(_COMPLETION_MARKS) else line
+        self._before_touching()
         view = self._multiplexer.paste(self._address, text, settle_seconds=self._settle_seconds)
         for pause in (*_PASTE_PAUSES_SECONDS, None):
             reading = classify(view, self._agent)
@@ -91,6 +102,7 @@ class PaneChannel:
         """Press Enter until `line`, now alone in the composer, has left it."""
         for _ in range(MOST_ENTERS):
             before = view
+            self._before_touching()
             view = self._multiplexer.press_enter(self._address, settle_seconds=self._settle_seconds)
             seen = self._after_enter(line, view, before)
             if seen is _Seen.ALONE:

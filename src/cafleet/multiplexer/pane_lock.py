@@ -22,14 +22,22 @@ _FIRST_PAUSE_SECONDS = 0.002
 _LONGEST_PAUSE_SECONDS = 0.05
 _LONGEST_NAME = 180
 _STALE_SECONDS = 7 * 24 * 3600
+_FORBIDDEN = (errno.EACCES, errno.EROFS, errno.EPERM)
 
 
 class PaneLockUnavailable(CafleetError):
     """The lock file itself cannot be used: a folder that may not be written, a full disk."""
 
-    def __init__(self, path: str, reason: str) -> None:
-        self.path, self.reason = path, reason
-        super().__init__(f"cannot take the pane lock {path}: {reason}")
+    def __init__(self, path: str, error: OSError) -> None:
+        self.path, self.reason = path, error.strerror or str(error)
+        hint = ""
+        if error.errno in _FORBIDDEN:
+            folder = os.path.dirname(os.path.dirname(path))
+            hint = (
+                f"; allow writing to the folder {folder} and the files in it (a sandboxed agent needs that"
+                " folder among its writable ones) and try again"
+            )
+        super().__init__(f"cannot take the pane lock {path}: {self.reason}{hint}")
 
 
 class PaneLock:
@@ -64,6 +72,16 @@ class PaneLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._release()
+
+    def require_held(self) -> None:
+        """Prove, before each touch of a pane, that the locks still keep others out.
+
+        Raises:
+            PaneBusy: somebody removed a lock file, so another process may hold the lock of a new one.
+        """
+        for descriptor, path in zip(self._held, self._paths, strict=True):
+            if not _is_at(descriptor, path):
+                raise PaneBusy("its lock file was removed meanwhile; try again")
 
     def _release(self) -> None:
         while self._held:
@@ -146,7 +164,7 @@ def _lock(path: str, deadline: float) -> int:
             pass
         except OSError as error:
             os.close(descriptor)
-            raise PaneLockUnavailable(path, error.strerror or str(error)) from error
+            raise PaneLockUnavailable(path, error) from error
         except BaseException:
             os.close(descriptor)
             raise
@@ -169,25 +187,26 @@ def _open(path: str) -> int:
             return os.open(path, flags, 0o600)
         except FileNotFoundError as error:
             if not make_folder:
-                raise PaneLockUnavailable(path, str(error)) from error
-            _make_folder(os.path.dirname(path))
+                raise PaneLockUnavailable(path, error) from error
+            _make_folder(path)
         except OSError as error:
-            if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+            if error.errno in _FORBIDDEN:
                 try:  # A file that exists can be locked without the right to write it.
                     return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
                 except OSError:
                     pass
-            raise PaneLockUnavailable(path, error.strerror or str(error)) from error
+            raise PaneLockUnavailable(path, error) from error
     raise AssertionError("unreachable")
 
 
-def _make_folder(folder: str) -> None:
+def _make_folder(path: str) -> None:
+    """The folder of the lock file `path`."""
     try:
-        os.mkdir(folder, 0o700)
+        os.mkdir(os.path.dirname(path), 0o700)
     except FileExistsError:
         pass
     except OSError as error:
-        raise PaneLockUnavailable(folder, error.strerror or str(error)) from error
+        raise PaneLockUnavailable(path, error) from error
 
 
 def _is_at(descriptor: int, path: str) -> bool:
