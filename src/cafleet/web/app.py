@@ -11,10 +11,18 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from cafleet.errors import CafleetError, Conflict, DatabaseBusy, InvalidInput, NotFound, UsageError
+from cafleet.errors import (
+    CafleetError,
+    Conflict,
+    DatabaseBusy,
+    DatabaseNewer,
+    InvalidInput,
+    NotFound,
+    UsageError,
+)
 from cafleet.runtime import Runtime
 from cafleet.web import fleets, members, messages, monitor, openapi, pages, timeline
-from cafleet.web.events import EventStream, Hub, Subscriber
+from cafleet.web.events import ALL_FLEETS, EventStream, Hub, Subject, Subscriber
 from cafleet.web.requests import Call, Refused, integer_parameter, read_call, read_query
 from cafleet.web.rows import Json
 from cafleet.web.security import Fence
@@ -71,16 +79,21 @@ class WebApp(NamedTuple):
 
 
 def build_app(
-    open_runtime: Callable[[], Runtime], *, bound_host: str, on_failure: Callable[[CafleetError], None]
+    open_runtime: Callable[[], Runtime], *, bound_host: str, on_failure: Callable[[Exception], None]
 ) -> WebApp:
     """The ASGI application.
 
-    `open_runtime` makes a runtime for the thread that calls it. `on_failure` is told, in another
-    thread, when the database cannot be followed any more.
+    `open_runtime` makes a runtime for the thread that calls it. `on_failure` is told, in any thread,
+    when the database cannot be used any more.
     """
     readers = Workers(open_runtime, READERS, "cafleet-read")
     writers = Workers(open_runtime, WRITERS, "cafleet-write")
     hub = Hub(open_runtime, on_failure)
+
+    async def failed(request: Request, error: Exception) -> Response:
+        if isinstance(error, DatabaseNewer):
+            on_failure(error)  # Nothing that is asked of this server would work any more.
+        return await _failed(request, error)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -94,14 +107,15 @@ def build_app(
     app = Starlette(
         routes=[
             *_api_routes(readers, writers),
-            Route("/api/events", _events(hub, readers), methods=["GET"]),
+            Route("/api/events", _fleet_events(hub, readers), methods=["GET"]),
+            Route("/api/fleets/events", _fleets_events(hub, readers), methods=["GET"]),
             Route("/api/openapi.json", _description, methods=["GET"]),
             *pages.routes(),
         ],
         lifespan=lifespan,
         exception_handlers={
             Refused: _refused,
-            CafleetError: _failed,
+            CafleetError: failed,
             HTTPException: _http_failed,
             Exception: _crashed,
         },
@@ -136,7 +150,7 @@ def _dispatch(
     return handle
 
 
-def _events(hub: Hub, readers: Workers) -> Callable[[Request], Awaitable[EventStream]]:
+def _fleet_events(hub: Hub, readers: Workers) -> Callable[[Request], Awaitable[EventStream]]:
     async def handle(request: Request) -> EventStream:
         query = read_query(request, ("fleet_id", "last_event_id"))
         if "fleet_id" not in query:
@@ -144,17 +158,31 @@ def _events(hub: Hub, readers: Workers) -> Callable[[Request], Awaitable[EventSt
         fleet_id = integer_parameter(query["fleet_id"], "query parameter fleet_id")
         # A browser's own reconnection sends the header; a page that starts anew can only set the query.
         last_id = request.headers.get("last-event-id") or query.get("last_event_id", "")
-        if not hub.reserve(fleet_id):
-            raise Refused(503, "too many event streams are open")
-        subscriber = Subscriber()
-        try:
-            await readers.run(lambda runtime: hub.subscribe(runtime, fleet_id, last_id, subscriber))
-        except BaseException:
-            hub.release(fleet_id, subscriber)
-            raise
-        return EventStream(hub, fleet_id, subscriber)
+        return await _stream(request, hub, readers, fleet_id, last_id)
 
     return handle
+
+
+def _fleets_events(hub: Hub, readers: Workers) -> Callable[[Request], Awaitable[EventStream]]:
+    async def handle(request: Request) -> EventStream:
+        read_query(request, ())
+        return await _stream(request, hub, readers, ALL_FLEETS, "")
+
+    return handle
+
+
+async def _stream(request: Request, hub: Hub, readers: Workers, subject: Subject, last_id: str) -> EventStream:
+    if not hub.reserve(subject):
+        raise Refused(503, "too many event streams are open")
+    subscriber = Subscriber()
+    try:
+        await readers.run(lambda runtime: hub.subscribe(runtime, subject, last_id, subscriber))
+    except BaseException:
+        hub.release(subject, subscriber)
+        raise
+    if request.method == "HEAD":  # An answer without a body has an end.
+        subscriber.end()
+    return EventStream(hub, subject, subscriber)
 
 
 async def _description(_request: Request) -> Response:
