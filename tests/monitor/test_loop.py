@@ -1,9 +1,10 @@
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.support.database import run_sql
+from tests.support.database import fresh_database, run_sql
 from tests.support.watched_fleet import WatchedFleet
 
 from cafleet.broker import fleets
@@ -15,6 +16,7 @@ from cafleet.errors import (
     DatabaseMissing,
     DatabaseNewer,
     FleetDeleted,
+    FleetNotFound,
     MonitorDisplaced,
     MultiplexerTimeout,
 )
@@ -132,6 +134,20 @@ def test_a_file_that_was_removed_or_replaced_ends_the_loop(watched: WatchedFleet
         loop.tick()
     path.write_text("something else")
     with pytest.raises(DatabaseForeign):
+        loop.tick()
+
+
+def test_another_file_of_ours_in_its_place_ends_the_loop(watched: WatchedFleet, tmp_path: Path) -> None:
+    """Nobody has deleted the fleet: that would be an ordinary end."""
+    loop = watched.loop()
+    watched.ticks(loop, 1)
+    (tmp_path / "other").mkdir()
+    other = fresh_database(tmp_path / "other")
+    other.close()
+    for log in ("-wal", "-shm"):
+        os.remove(watched.database.path + log)
+    os.replace(other.path, watched.database.path)
+    with pytest.raises(FleetNotFound):
         loop.tick()
 
 

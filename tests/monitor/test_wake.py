@@ -131,6 +131,60 @@ def test_an_agent_that_cannot_be_read_ends_no_loop(watched: WatchedFleet) -> Non
     assert watched.said[0].startswith("no wake: unknown coding agent 'nobody'")
 
 
+# -- a monitor that is at work ------------------------------------------------------------------
+
+
+def _at_work(composer: str) -> list[str]:
+    return [*claude_screen(composer)[:-1], "  esc to interrupt"]
+
+
+def _let_work(watched: WatchedFleet, *, at_work: bool) -> None:
+    pane = watched.pane_now(watched.watch)
+    assert isinstance(pane.program, ComposerProgram)
+    pane.program.draw = _at_work if at_work else claude_screen
+    pane.program.show(pane)
+
+
+def test_wakes_do_not_pile_up_in_the_queue_of_a_busy_monitor(watched: WatchedFleet) -> None:
+    """Field case H1: one line waits there, however long it takes."""
+    _let_work(watched, at_work=True)
+    loop = watched.loop(Cadence(5, 20))
+    watched.ticks(loop, 150)
+    assert _woken(watched) == 1
+    assert watched.said == [
+        "member 2 was woken",
+        "no wake: it is at work, and the last wake may still wait in its queue",
+    ]
+    _let_work(watched, at_work=False)
+    watched.ticks(loop, 1)
+    assert _woken(watched) == 2, "it was due all the time"
+    _let_work(watched, at_work=True)
+    watched.ticks(loop, 150)
+    assert _woken(watched) == 3, "at work again, with an empty queue"
+
+
+def test_a_request_reaches_a_busy_monitor_all_the_same(watched: WatchedFleet) -> None:
+    _let_work(watched, at_work=True)
+    loop = watched.loop(Cadence(5, 5))
+    watched.ticks(loop, 10)
+    assert _woken(watched) == 1
+    monitors.request_wake(watched.runtime, watched.fleet_id)
+    watched.ticks(loop, 10)
+    assert _woken(watched) == 2
+
+
+def test_a_new_pane_has_an_empty_queue(watched: WatchedFleet) -> None:
+    _let_work(watched, at_work=True)
+    loop = watched.loop(Cadence(5, 20))
+    watched.ticks(loop, 10)
+    assert _woken(watched) == 1
+    members.delete_member(watched.runtime, watched.watch.member_id)
+    watched.watch = watched.member(watched.fleet_id, "second", monitor=True)
+    _let_work(watched, at_work=True)
+    watched.ticks(loop, 1)
+    assert _woken(watched) == 1
+
+
 # -- clocks ------------------------------------------------------------------------------------
 
 

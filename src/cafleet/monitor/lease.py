@@ -16,6 +16,7 @@ from cafleet.db import fleets, monitor_runtime
 from cafleet.errors import (
     DatabaseError,
     FleetDeleted,
+    FleetNotFound,
     InvalidInput,
     MonitorAlreadyRunning,
     MonitorDisplaced,
@@ -53,6 +54,7 @@ class Lease:
 
         Raises:
             FleetDeleted: and the row with it.
+            FleetNotFound: another file is in the place of the one that was claimed.
             MonitorDisplaced: the row is another's now, and is left to it.
             DatabaseError.
         """
@@ -63,7 +65,9 @@ class Lease:
             )
             row = monitor_runtime.get(conn, self.fleet_id)
             fleet = fleets.get(conn, self.fleet_id)
-        if fleet is None or fleet.deleted_at is not None:
+        if fleet is None:
+            raise FleetNotFound(self.fleet_id)
+        if fleet.deleted_at is not None:
             raise FleetDeleted(self.fleet_id)
         if not own or row is None:
             raise MonitorDisplaced(self.fleet_id, None if row is None else row.pid)

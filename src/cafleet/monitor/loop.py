@@ -60,7 +60,7 @@ class Loop:
         """Every duty once.
 
         Raises:
-            FleetDeleted, MonitorDisplaced: the fleet, or its place, is not this loop's any more.
+            FleetDeleted, FleetNotFound, MonitorDisplaced: the fleet, or its place, is not this loop's.
             DatabaseError: the file was upgraded, replaced, removed or damaged.
         """
         try:

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 from cafleet.agents import registry
-from cafleet.broker.members import RosterEntry, list_members
+from cafleet.broker.members import RosterEntry, list_members, pane_of
 from cafleet.clock import format_timestamp, parse_timestamp
 from cafleet.delivery.drain import type_plain_line
-from cafleet.errors import CafleetError, DatabaseError
-from cafleet.models import Member, MemberKind, MonitorRuntime, Notification, NotificationState
+from cafleet.delivery.pane_state import PaneState, classify
+from cafleet.errors import CafleetError, DatabaseError, NoPane
+from cafleet.models import Member, MemberKind, MonitorRuntime, Notification, NotificationState, Placement
 from cafleet.monitor.backoff import Backoff
 from cafleet.monitor.journal import Journal
 from cafleet.monitor.lease import Lease
@@ -18,6 +19,7 @@ from cafleet.runtime import Runtime
 LOCK_SECONDS = 1.0
 """How long the lock of the monitor's pane is waited for; the next tick tries again."""
 _SUBJECT = "wake"
+_QUEUED = "it is at work, and the last wake may still wait in its queue"
 
 
 class Wake:
@@ -33,6 +35,8 @@ class Wake:
         self._runtime, self._lease, self._journal, self._monotonic = runtime, lease, journal, monotonic
         self._backoff: Backoff[str] = Backoff(lease.claimed.tick_seconds)
         self._tried_request: str | None = None
+        self._queued_at: Placement | None = None
+        """Where the last wake was typed, if its agent was at work then: it lies in that agent's queue."""
         self._unrecorded: str | None = None
         """When a wake was typed of which the row does not know yet."""
         self._since = monotonic() - max(0.0, self._wall_seconds(lease.claimed))
@@ -54,7 +58,7 @@ class Wake:
             return
         self._tried_request = request
         try:
-            told = self._wake()
+            told = self._wake(asked=request is not None)
         except DatabaseError:
             raise
         except CafleetError as error:
@@ -79,17 +83,31 @@ class Wake:
         since = parse_timestamp(row.last_wake_at) or parse_timestamp(row.started_at)
         return 0.0 if since is None else (self._runtime.now() - since).total_seconds()
 
-    def _wake(self) -> Notification:
+    def _wake(self, *, asked: bool) -> Notification:
         roster = list_members(self._runtime, self._lease.fleet_id)
         monitor = next((one.member for one in roster if one.member.kind is MemberKind.MONITOR), None)
         if monitor is None:
             return Notification(NotificationState.SKIPPED, "the fleet has no monitor")
         line = self._line(roster, monitor)
+        at_work = self._is_at_work(monitor)
+        if at_work and not asked and self._queued_at == monitor.placement:
+            return Notification(NotificationState.DEFERRED, _QUEUED)
         told = type_plain_line(self._runtime, monitor, line, lock_seconds=LOCK_SECONDS)
         if told.state is NotificationState.NOTIFIED:
+            self._queued_at = monitor.placement if at_work else None
             self._journal.over(_SUBJECT)
             self._journal.say(f"member {monitor.member_id} was woken")
         return told
+
+    def _is_at_work(self, monitor: Member) -> bool:
+        """Whether its screen says so. Agents queue what they are told meanwhile: one wake there is enough."""
+        try:
+            placement, pane = pane_of(monitor)
+        except NoPane:
+            return False
+        agent = registry.get(placement.coding_agent, self._runtime.config)
+        view = self._runtime.multiplexer_for(placement.backend).look(pane)
+        return classify(view, agent).state is PaneState.WORKING
 
     def _line(self, roster: list[RosterEntry], monitor: Member) -> str:
         if monitor.placement is None:
