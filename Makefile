@@ -47,5 +47,5 @@ runtime:
 	@scripts/environment.sh runtime
 
 dev:
-	@scripts/system-packages.sh tmux chromium
+	@scripts/system-packages.sh tmux chromium zsh fish
 	@scripts/environment.sh dev

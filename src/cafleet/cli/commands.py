@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "server": ("server", FORMAT, "show fleets in a web page and serve its API"),
     "mcp": ("mcp", FORMAT, "serve tools and resources to an MCP client"),
     "top": ("top", FORMAT, "show fleets live in the terminal, and act on them"),
+    "completion": ("completion", NO_GUARD, "print a shell's completion script"),
     "whoami": ("whoami", FORMAT, "say which member the calling pane is"),
 }
 """Full name to: module in this package, guard, summary (a clause without a full stop).
