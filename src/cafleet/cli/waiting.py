@@ -2,6 +2,7 @@
 
 import select
 import signal
+import sys
 import threading
 
 from cafleet.cli.arguments import Command, Values, integer, option, positional, seconds
@@ -14,47 +15,71 @@ from cafleet.runtime import Runtime
 
 def wait(runtime: Runtime, values: Values, out: Output) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # Both ends are "interrupted", with clean-up.
-    _interrupt_when_reader_goes(out)
-    messages = inbox.wait(runtime, values.integer("member_id"), values.optional_seconds("timeout"))
+    reader = _Reader(out)
+    try:
+        messages = inbox.wait(runtime, values.integer("member_id"), values.optional_seconds("timeout"))
+        reader.forget()
+    except KeyboardInterrupt:
+        if reader.gone:
+            return 0  # A closed pipe is not an error (SPEC 7.1).
+        raise
     shown = messages if out.as_json else messages[:TEXT_LIMIT]
     show_inbox(shown, out, len(messages) - len(shown))
     return 0
 
 
 def listen(runtime: Runtime, values: Values, out: Output) -> int:
+    if sys.stdout is None:
+        return 0  # Started with it closed: nobody will ever read, and nobody would ever end this.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
-    _interrupt_when_reader_goes(out)
+    reader = _Reader(out)
     try:
-        for message in inbox.listen(runtime, values.integer("member_id")):
-            if out.as_json:
-                out.json(message_record(message))
-            else:
-                out.write(render_line(message, runtime.config.max_text_len))
-            out.flush()
+        try:
+            for message in inbox.listen(runtime, values.integer("member_id")):
+                if out.as_json:
+                    out.json(message_record(message))
+                else:
+                    out.write(render_line(message, runtime.config.max_text_len))
+                out.flush()
+        finally:
+            reader.forget()
     except KeyboardInterrupt:
         pass  # The ordinary end of a stream (SPEC 4.5).
     return 0
 
 
-def _interrupt_when_reader_goes(out: Output) -> None:
-    """End also while nothing is written: whoever started this may have been stopped long ago.
+class _Reader:
+    """Whoever reads standard output. When it goes, this process is interrupted, also while nothing is
+    written: whoever started it may have been stopped long ago.
 
     A pipe without a reader is in an error state, for which one sleeping thread waits at no cost.
     """
-    descriptor = out.pipe()
-    if descriptor is None:
-        return
-    main_thread = threading.main_thread().ident
-    assert main_thread is not None
 
-    def watch() -> None:
+    def __init__(self, out: Output) -> None:
+        self.gone = False
+        """It went while it was watched."""
+        self._watched = True
+        self._deciding = threading.Lock()
+        descriptor = out.pipe()
+        if descriptor is not None:
+            threading.Thread(target=self._watch, args=(descriptor,), daemon=True).start()
+
+    def forget(self) -> None:
+        """From now on a write tells soon enough that nobody reads."""
+        with self._deciding:
+            self._watched = False
+
+    def _watch(self, descriptor: int) -> None:
         poller = select.poll()
         poller.register(descriptor, 0)
         poller.poll()
-        signal.pthread_kill(main_thread, signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True).start()
+        main_thread = threading.main_thread().ident
+        assert main_thread is not None
+        with self._deciding:
+            if self._watched:
+                self.gone = True
+                signal.pthread_kill(main_thread, signal.SIGTERM)
 
 
 COMMANDS = {
