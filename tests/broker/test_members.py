@@ -282,6 +282,20 @@ def test_a_live_pane_is_not_replaced_and_a_dead_one_is_closed(world: World) -> N
     assert world.multiplexer.killed == [world.pane(worker)]
 
 
+def test_a_member_whose_agent_exited_to_a_shell_gets_a_new_pane_and_the_shell_stays(world: World) -> None:
+    director = world.fleet()
+    worker = world.member(director.fleet_id)
+    for member in (worker, director):
+        pane = world.multiplexer.pane(world.pane(member))
+        pane.command, pane.shell = "bash", True
+    again = members.respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0)
+    assert again.left_open == world.pane(worker).pane
+    assert world.pane(again.member) != world.pane(worker)
+    assert world.multiplexer.killed == []
+    with pytest.raises(PaneStillThere):
+        members.respawn_member(world.runtime, respawn(world, director), start_wait_seconds=0)
+
+
 def test_after_a_restart_of_the_server_the_whole_team_can_be_respawned(world: World) -> None:
     director = world.fleet()
     worker = world.member(director.fleet_id)

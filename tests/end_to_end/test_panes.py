@@ -201,6 +201,27 @@ def test_respawn_keeps_id_inbox_and_history(fleet: World) -> None:
     assert fleet.done("whoami", pane=new_pane) == "fleet=1 member=2 name=ann kind=member director=1\n"
 
 
+def test_respawn_where_an_agent_exited_to_a_shell(fleet: World) -> None:
+    """Field case P1: the pane is there, and all that it shows is a prompt."""
+    once = "test -e came && exec cat; touch came; sleep 0.5; exec /bin/sh -i"
+    fleet.script_agent("shelled", once)
+    pane = fleet.run(*fleet.creation("shelled")).stdout.split("pane=")[1].strip()
+    wait_until(lambda: fleet.server.show("#{pane_current_command}", pane) == "sh", what="the shell")
+    fleet.run("message", "send", "--from", "1", "--to", "2", "hello")
+    shown = fleet.done("member", "show", "2").splitlines()[-1]
+    assert shown == f"placement: shelled in pane {pane} (exited: a shell is there; 1 held)"
+    assert json.loads(fleet.done("member", "show", "2", "--json"))["placement"]["pane_state"] == "exited"
+
+    again = fleet.run("member", "respawn", "2", "You are back.")
+    assert again.code == 0, again
+    assert again.stderr.startswith(f"Warning: pane {pane}, its old one, is left open: a shell is there.\n")
+    new_pane = again.stdout.split("pane=")[1].strip()
+    assert {pane, new_pane} <= set(fleet.server.panes())
+    assert fleet.done("member", "show", "2").splitlines()[-1] == (
+        f"placement: shelled in pane {new_pane} (1 held: nobody has typed it yet; its pane is free)"
+    )
+
+
 def test_member_list_after_exits(fleet: World) -> None:
     """Field cases D3, E3 and P1: a pane that exists is not an agent that lives."""
     fleet.server.run("set-option", "-g", "remain-on-exit", "on")

@@ -77,6 +77,8 @@ class MemberStarted(NamedTuple):
     member: Member
     start: Start
     """How its agent came up."""
+    left_open: str | None = None
+    """A respawned member's old pane, where it still exists: its agent had exited to a shell."""
 
 
 class RosterEntry(NamedTuple):
@@ -248,14 +250,16 @@ def register_member(runtime: Runtime, request: MemberRequest, placement: Placeme
 def respawn_member(
     runtime: Runtime, request: RespawnRequest, *, start_wait_seconds: float | None = None
 ) -> MemberStarted:
-    """A new pane for an active member whose pane is gone; id, inbox and history stay.
+    """A new pane for an active member whose pane is gone, or whose agent is; id, inbox and history stay.
 
     It opens beside the Director's pane; where that is gone too, and for the Director itself, beside the
-    caller's. The old pane's lock is held meanwhile.
+    caller's. The old pane's lock is held meanwhile. A dead pane is closed; one in which a shell waits is
+    left to whoever may use that shell.
 
     Raises:
         MemberNotFound, FleetDeleted, MemberNotActive, NoPane: who cannot be respawned.
-        PaneStillThere: its pane lives.
+        PaneStillThere: its agent lives in its pane; or it is the Director, whose agent can be started in
+            the shell that is there.
         PaneBusy, and as for `create_member`.
     """
     check_prompt(request.prompt)
@@ -279,8 +283,7 @@ def respawn_member(
     old = address(placement)
     locked = [] if old is None else [(placement.backend, old)]
     with pane_locks(runtime.config.data_directory, locked):
-        if old is not None:
-            _clear_lost_pane(runtime, member.member_id, placement.backend, old)
+        left_open = None if old is None else _clear_lost_pane(runtime, member, placement.backend, old)
         values = PromptValues(member.fleet_id, member.member_id, director.member_id, placement.coding_agent)
         told = start_request(wish, member.name, values, monitor=monitor)
         opened = open_pane(runtime, multiplexer, program, told, beside=beside, directory=wish.directory)
@@ -290,7 +293,7 @@ def respawn_member(
         except BaseException as error:
             undo(error, f"pane {opened.pane}", lambda: multiplexer.kill_pane(opened))
             raise
-    return MemberStarted(placed, watch(multiplexer, opened, program, start_wait_seconds))
+    return MemberStarted(placed, watch(multiplexer, opened, program, start_wait_seconds), left_open)
 
 
 # -- deleting ----------------------------------------------------------------------------------
@@ -418,23 +421,27 @@ def _beside(runtime: Runtime, director: Member, member: Member) -> tuple[str, Pa
     try:
         return calling_pane(runtime)
     except MultiplexerError:
+        reason += "; run this in a pane, beside which the new one can open"
         raise DirectorPaneGone(director.fleet_id, director.member_id, reason) from None
 
 
-def _clear_lost_pane(runtime: Runtime, member_id: int, backend: str, pane: PaneAddress) -> None:
-    """Make sure that a pane is lost; one that only shows a dead program is closed.
+def _clear_lost_pane(runtime: Runtime, member: Member, backend: str, pane: PaneAddress) -> str | None:
+    """Make sure that a pane, or the agent in it, is lost; a dead pane is closed. The pane's id where it
+    stays: only a shell is there, but that shell may be somebody's.
 
     Raises PaneStillThere, MultiplexerError.
     """
     multiplexer = runtime.multiplexer_for(backend)
     try:
-        multiplexer.look(pane)
+        view = multiplexer.look(pane)
     except PaneGone:
-        return
+        return None
     except PaneDead:
         multiplexer.kill_pane(pane)
-        return
-    raise PaneStillThere(member_id, pane.pane)
+        return None
+    if view.shell and member.kind is not MemberKind.DIRECTOR:
+        return pane.pane
+    raise PaneStillThere(member.member_id, pane.pane)
 
 
 def _deletable(runtime: Runtime, member_id: int) -> Member:

@@ -27,7 +27,7 @@ def create(runtime: Runtime, values: Values, out: Output) -> int:
         monitor=values.given("role"),
         skills=tuple(values.texts("skill")),
     )
-    member, start = members.create_member(runtime, request)
+    member, start, _ = members.create_member(runtime, request)
     warn_of_start(member, start, out)
     show_started(member, out)
     return 0
@@ -69,9 +69,6 @@ def _entry_row(entry: RosterEntry, report: PaneReport | None) -> tuple[object, .
 
 
 def _entry_record(entry: RosterEntry, report: PaneReport | None) -> dict[str, object]:
-    placement = placement_record(entry.member.placement)
-    if placement is not None and report is not None:
-        placement |= report_record(report)
     return {
         "member_id": entry.member.member_id,
         "name": entry.member.name,
@@ -81,8 +78,16 @@ def _entry_record(entry: RosterEntry, report: PaneReport | None) -> dict[str, ob
         "last_sent": entry.activity.last_sent,
         "last_recv": entry.activity.last_recv,
         "last_ack": entry.activity.last_ack,
-        "placement": placement,
+        "placement": _placement_record(entry.member, report),
     }
+
+
+def _placement_record(member: Member, report: PaneReport | None) -> dict[str, object] | None:
+    """Where the member's pane is, and how it is."""
+    placement = placement_record(member.placement)
+    if placement is not None and report is not None:
+        placement |= report_record(report)
+    return placement
 
 
 def report_record(report: PaneReport) -> dict[str, object]:
@@ -113,13 +118,14 @@ def pane_cell(member: Member, report: PaneReport | None) -> str | None:
 
 def show(runtime: Runtime, values: Values, out: Output) -> int:
     member = members.get_member(runtime, values.integer("member_id"))
+    report = survey(runtime, member.fleet_id, [member]).get(member.member_id)
+    fields = member_record(member) | {"placement": _placement_record(member, report)}
     if out.as_json:
-        out.json(member_record(member))
+        out.json(fields)
         return 0
-    fields = dict(member_record(member))
     fields["skills"] = ", ".join(map(str, members.skills(member))) or None
     fields["placement"] = (
-        None if member.placement is None else f"{agent_of(member)} in pane {pane_of(member)}"
+        None if member.placement is None else f"{agent_of(member)} in pane {pane_cell(member, report)}"
     )
     out.write(record(list(fields.items())))
     return 0
@@ -211,7 +217,10 @@ COMMANDS = {
         examples=("cafleet member list 1", "cafleet member list 1 --json"),
     ),
     "member show": Command(
-        show, _MEMBER_ID, examples=("cafleet member show 2", "cafleet member show 2 --json")
+        show,
+        _MEMBER_ID,
+        description="Its pane is looked at, as in 'member list'.",
+        examples=("cafleet member show 2", "cafleet member show 2 --json"),
     ),
     "member delete": Command(
         delete,

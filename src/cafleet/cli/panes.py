@@ -77,7 +77,9 @@ def respawn(runtime: Runtime, values: Values, out: Output) -> int:
         model=values.optional_text("model"),
         effort=values.optional_text("effort"),
     )
-    member, start = members.respawn_member(runtime, request)
+    member, start, left_open = members.respawn_member(runtime, request)
+    if left_open is not None:
+        out.warn(f"pane {left_open}, its old one, is left open: a shell is there.")
     warn_of_start(member, start, out)
     show_started(member, out)
     return 0
@@ -129,8 +131,9 @@ COMMANDS = {
         option("--model", "M", "passed on to the program"),
         option("--effort", "E", "passed on to the program"),
         option("--cwd", "DIR", "where its program starts; the caller's folder by default"),
-        description="For an active member whose pane is gone; its id, inbox and history stay. The prompt "
-        "may use {fleet_id}, {member_id}, {director_member_id} and {coding_agent}.",
+        description="For an active member whose pane is gone, or whose agent has exited to a shell: that "
+        "pane is left open. Its id, inbox and history stay. The prompt may use {fleet_id}, {member_id}, "
+        "{director_member_id} and {coding_agent}.",
         examples=("cafleet member respawn 3 'You are member {member_id} again. Poll your inbox.'",),
     ),
 }
