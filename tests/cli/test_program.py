@@ -239,7 +239,9 @@ def test_who_waits_ends_without_an_error_when_its_reader_goes(
 
 def test_listen_ends_where_nobody_can_ever_read(program: Program, team: Team) -> None:
     command = f'"{SCRIPT}" message listen 2 >&-'
-    done = subprocess.run(command, shell=True, env=program.environ, capture_output=True, timeout=20, check=False)
+    done = subprocess.run(
+        ["sh", "-c", command], env=program.environ, capture_output=True, timeout=20, check=False
+    )
     assert (done.returncode, done.stderr) == (0, b"")
 
 
