@@ -1,17 +1,20 @@
 """`backup`: a consistent copy of a database in use (SPEC 2.6)."""
 
-import os
-
 from cafleet.cli.arguments import Command, Values, positional
 from cafleet.cli.escapes import escape
 from cafleet.cli.output import Output
+from cafleet.config import absolute_path
 from cafleet.db.backup import backup as write_backup
 from cafleet.runtime import Runtime
 
 
 def backup(runtime: Runtime, values: Values, out: Output) -> int:
     """Write the copy; the path is shown as it really is."""
-    done = write_backup(runtime.database, os.path.abspath(values.text("file")))
+    out.progress("copying and checking the database …")
+    try:
+        done = write_backup(runtime.database, absolute_path(values.text("file")))
+    finally:
+        out.progress("")
     if out.as_json:
         out.json({"path": done.path, "size": done.size})
     else:
