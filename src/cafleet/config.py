@@ -5,9 +5,9 @@
 
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from cafleet.errors import CafleetError, InvalidInput
+from cafleet.light_typing import NamedTuple
 
 DATABASE_FILE_NAME = "cafleet_v8.db"
 DEFAULT_MAX_TEXT_LEN = 200

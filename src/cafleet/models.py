@@ -4,7 +4,8 @@ Timestamps are text as `clock.format_timestamp` writes them. Ids are integers >=
 """
 
 from enum import StrEnum
-from typing import NamedTuple
+
+from cafleet.light_typing import NamedTuple
 
 
 class MemberStatus(StrEnum):

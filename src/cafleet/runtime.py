@@ -1,10 +1,10 @@
 """What a face builds once and passes down, so that nothing below reads globals."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from cafleet.clock import Now
 from cafleet.config import Config
+from cafleet.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # Types only: the foundations import nothing from above.
     from cafleet.db.database import Database

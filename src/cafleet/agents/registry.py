@@ -1,10 +1,10 @@
 """Agent name to agent: the three built-in products, then `config.toml`."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
 
 from cafleet.config import Config
 from cafleet.errors import UnknownAgent
+from cafleet.light_typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:  # The stale-assets guard of every command comes through here.
     from cafleet.agents.base import Agent

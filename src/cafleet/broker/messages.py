@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from sqlite3 import Connection
-from typing import NamedTuple
 
 from cafleet.broker.liveness import require_active_member, require_live_fleet
 from cafleet.broker.text import check_body, check_key
@@ -19,6 +18,7 @@ from cafleet.errors import (
     MemberNotActive,
     MemberNotFound,
 )
+from cafleet.light_typing import NamedTuple
 from cafleet.models import (
     MemberStatus,
     Message,

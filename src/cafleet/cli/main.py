@@ -2,12 +2,13 @@
 one line and an exit code (SPEC 7.1). A command's module is imported only when that command is called.
 """
 
+from __future__ import annotations
+
 import gc
 import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
 
 from cafleet import __version__, config
 from cafleet.cli import commands
@@ -15,9 +16,12 @@ from cafleet.cli.arguments import Command, Values, help_page, nearest, parse, tw
 from cafleet.cli.output import Output, OutputClosed, OutputFailed
 from cafleet.clock import utc_now
 from cafleet.errors import CafleetError, UsageError
+from cafleet.light_typing import TYPE_CHECKING
 from cafleet.runtime import Runtime
 
-if TYPE_CHECKING:  # A type only; most commands touch no pane.
+if TYPE_CHECKING:  # Types only; most commands touch no pane.
+    from typing import NoReturn
+
     from cafleet.multiplexer.base import Multiplexer
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -149,7 +153,7 @@ def _run(command: Command, guard: str, values: Values, out: Output) -> int:
     settings = config.load()
     out.set_color(settings.environ)
 
-    def multiplexer_for(backend: str) -> "Multiplexer":
+    def multiplexer_for(backend: str) -> Multiplexer:
         from cafleet.multiplexer.select import multiplexer
 
         return multiplexer(backend, settings)

@@ -3,14 +3,18 @@
 Data goes to standard output, diagnostics go to standard error. Both are UTF-8 whatever the locale.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from typing import TextIO
 
 from cafleet.cli.escapes import escape
+from cafleet.light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TextIO
 
 BOLD, DIM, YELLOW, RED, CYAN, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[33m", "\x1b[31m", "\x1b[36m", "\x1b[0m"
 
@@ -86,8 +90,7 @@ class Output:
         """How far a long work is: one line on standard error, where a terminal reads that, which the next
         one overwrites; an empty one removes it."""
         if self._stderr is not None and self._stderr.isatty():
-            with suppress(OSError, ValueError):
-                print(f"\r{escape(text)}\x1b[K", end="", file=self._stderr, flush=True)
+            self._tell(f"\r{escape(text)}\x1b[K", end="")
 
     def warn(self, text: str) -> None:
         """`Warning: …` on standard error, in one line."""
@@ -102,11 +105,19 @@ class Output:
         self._complain(text)
 
     def _complain(self, text: str) -> None:
-        with suppress(OutputClosed, OutputFailed):
+        try:  # noqa: SIM105  # `contextlib` costs every command more than a line
             self.flush()  # Where both go to one place, lines keep the order in which they were written.
-        if self._stderr is not None:
-            with suppress(OSError, ValueError):  # There is no place left to complain to.
-                print(text, file=self._stderr, flush=True)
+        except (OutputClosed, OutputFailed):
+            pass
+        self._tell(text, end="\n")
+
+    def _tell(self, text: str, end: str) -> None:
+        if self._stderr is None:
+            return
+        try:
+            print(text, end=end, file=self._stderr, flush=True)
+        except (OSError, ValueError):
+            return  # There is no place left to complain to.
 
 
 def _guarded(action: Callable[[TextIO], object], stream: TextIO) -> None:

@@ -9,11 +9,11 @@ import sqlite3
 import time
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from cafleet.db import connections, diagnosis
 from cafleet.db.failures import BUSY_CODES, NOT_IN_PLACE_CODES, database_error, primary_code
 from cafleet.errors import DatabaseBusy, DatabaseUnreadable
+from cafleet.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cafleet.db.private_copy import PrivateCopy

@@ -5,7 +5,6 @@ import sqlite3
 import stat
 from enum import StrEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
 
 from cafleet.db import connections
 from cafleet.db.failures import BUSY_CODES, CORRUPT_CODES, primary_code
@@ -21,6 +20,7 @@ from cafleet.errors import (
     DatabaseOutdated,
     DatabaseUnreadable,
 )
+from cafleet.light_typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from cafleet.db.private_copy import PrivateCopy
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 EARLIER_TABLES = frozenset({"fleets", "members", "member_placements", "messages"})
 """What every file of the two earlier lines has."""
 
-EARLIEST_TABLES = frozenset({"alembic_version", "sessions", "agents", "tasks"})
+EARLIEST_TABLES = frozenset({"alembic_version", "agents", "tasks"})
 """What the files before those had."""
 
 SETTLE_ATTEMPTS = 20

@@ -1,13 +1,18 @@
 """Statements on `members` and `member_placements`: one per function, connection in, records out."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from sqlite3 import Connection
 from sqlite3 import IntegrityError as SqliteIntegrityError
-from typing import Any, NamedTuple
 
 from cafleet.db.records import decode
 from cafleet.errors import IntegrityError, MonitorExists
+from cafleet.light_typing import TYPE_CHECKING, NamedTuple
 from cafleet.models import Member, MemberKind, MemberStatus, Placement
+
+if TYPE_CHECKING:
+    from typing import Any
 
 NAMES_PER_QUERY = 500
 """At most so many ids are bound in one name look-up (SPEC 3)."""

@@ -4,11 +4,16 @@ State and type are written as literals, not bound: only so may SQLite use the pa
 two indexes would do, the one whose cost does not grow with the history is named (`INDEXED BY`).
 """
 
+from __future__ import annotations
+
 from sqlite3 import Connection
-from typing import Any, NamedTuple
 
 from cafleet.db.records import decode
+from cafleet.light_typing import TYPE_CHECKING, NamedTuple
 from cafleet.models import Message, MessageState, MessageType
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _SELECT = """
     SELECT x.message_id, x.owner_member_id, x.from_member_id, x.to_member_id, x.type, x.created_at,

@@ -4,12 +4,17 @@
 other than the Director with a concrete pane.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from sqlite3 import Connection
-from typing import Any, NamedTuple
 
 from cafleet.db.records import decode
+from cafleet.light_typing import TYPE_CHECKING, NamedTuple
 from cafleet.models import MemberStatus, MessageState, MessageType, Placement
+
+if TYPE_CHECKING:
+    from typing import Any
 
 # The index's own predicate, word for word, and its order. There is no condition on the type: only
 # unicast rows are ever `input_required`.

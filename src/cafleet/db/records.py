@@ -1,11 +1,15 @@
 """From stored text to enums: the one place where an unknown value is noticed (SPEC 2.5)."""
 
-from enum import StrEnum
-from typing import TypeVar
+from __future__ import annotations
 
 from cafleet.errors import IntegrityError
+from cafleet.light_typing import TYPE_CHECKING
 
-E = TypeVar("E", bound=StrEnum)
+if TYPE_CHECKING:
+    from enum import StrEnum
+    from typing import TypeVar
+
+    E = TypeVar("E", bound=StrEnum)
 
 
 def decode(kind: type[E], value: object, table: str, row_id: object, column: str) -> E:

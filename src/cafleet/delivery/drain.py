@@ -3,19 +3,35 @@
 Imported by every `message send`: whatever really types is loaded by `_hands`, when it is needed.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Collection, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
 
 from cafleet.db import notifications
 from cafleet.delivery.eligibility import verdict
 from cafleet.errors import CafleetError
+from cafleet.light_typing import TYPE_CHECKING, cast
 from cafleet.models import Member, Notification, NotificationState
 from cafleet.runtime import Runtime
 
 if TYPE_CHECKING:  # Loads agents and multiplexer.
+    from typing import Protocol
+
     from cafleet.delivery.attempt import Attempt
+
+    class _Hands(Protocol):
+        """The part of the module `attempt` that is used here."""
+
+        def attempt(
+            self, runtime: Runtime, message_id: int, member_id: int, lock_seconds: float
+        ) -> Attempt: ...
+        def record_again(self, runtime: Runtime, message_id: int, member_id: int) -> Attempt: ...
+        def type_plain_line(
+            self, runtime: Runtime, member: Member, line: str, lock_seconds: float
+        ) -> Notification: ...
+
 
 LOCK_SECONDS = 5.0
 """How long an invocation waits for a pane's lock, in total (SPEC 4.2)."""
@@ -34,20 +50,8 @@ class Attempted:
         self.message_ids.clear()
 
 
-class _Hands(Protocol):
-    """The part of the module `attempt` that is used here."""
-
-    def attempt(
-        self, runtime: Runtime, message_id: int, member_id: int, lock_seconds: float
-    ) -> "Attempt": ...
-    def record_again(self, runtime: Runtime, message_id: int, member_id: int) -> "Attempt": ...
-    def type_plain_line(
-        self, runtime: Runtime, member: Member, line: str, lock_seconds: float
-    ) -> Notification: ...
-
-
 def _hands() -> _Hands:
-    return cast(_Hands, import_module("cafleet.delivery.attempt"))
+    return cast("_Hands", import_module("cafleet.delivery.attempt"))
 
 
 def drain_for_message(runtime: Runtime, message_id: int) -> Notification:
@@ -70,7 +74,7 @@ def drain_fleet(
     *,
     skip_members: Collection[int] = (),
     lock_seconds: float = LOCK_SECONDS,
-) -> list["Attempt"]:
+) -> list[Attempt]:
     """Attempt all that is pending in the fleet and not in `attempted`, oldest first. A failed attempt
     ends its pane's part."""
     steps = drain_steps(runtime, fleet_id, attempted, skip_members=skip_members, lock_seconds=lock_seconds)
@@ -84,7 +88,7 @@ def drain_steps(
     *,
     skip_members: Collection[int],
     lock_seconds: float,
-) -> Iterator["Attempt"]:
+) -> Iterator[Attempt]:
     """As `drain_fleet`, one attempt at a time, so that whoever drains can do something in between."""
     closed = set(skip_members)
     while True:

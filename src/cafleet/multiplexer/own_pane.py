@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from cafleet.light_typing import NamedTuple
 
 
 class OwnPane(NamedTuple):
