@@ -10,7 +10,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "cafleet"
 
-FOUNDATIONS = {"models", "errors", "config", "clock", "runtime", "light_typing", ""}
+FOUNDATIONS = {"models", "errors", "config", "clock", "folders", "runtime", "light_typing", ""}
 FACES = {"cli", "web", "mcp_server", "top", "demo"}
 
 MAY_IMPORT: dict[str, set[str]] = {

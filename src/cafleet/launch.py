@@ -23,6 +23,7 @@ from cafleet.errors import (
     PaneGone,
     UsageError,
 )
+from cafleet.folders import absolute_path
 from cafleet.multiplexer.base import LaunchSpec, Multiplexer, PaneAddress, PaneView
 from cafleet.runtime import Runtime
 
@@ -99,9 +100,9 @@ def check_directory(directory: str) -> str:
     """The absolute path of a folder in which an agent can start.
 
     Raises:
-        InvalidInput: there is no such folder, or it may not be entered.
+        InvalidInput: there is no such folder, or no current one, or it may not be entered.
     """
-    path = os.path.abspath(directory)
+    path = absolute_path(directory)
     if "\0" in path or not os.path.isdir(path):
         raise InvalidInput(f"no such directory: {path}")
     if not os.access(path, os.X_OK):
@@ -227,7 +228,10 @@ def watch_start(
         if state in (AgentState.AT_REST, AgentState.WORKING):
             return Start(StartState.READY, None)
         if state is AgentState.AWAITING_USER:
-            return Start(StartState.NEEDS_ATTENTION, "its screen asks a question; answer it in its pane")
+            return Start(
+                StartState.NEEDS_ATTENTION,
+                "its screen asks a question, which only its user may answer, in its pane",
+            )
         if left <= 0:
             waited = f"no known screen of {program.agent.name} within {seconds:g} s"
             return Start(StartState.NOT_RECOGNISED, waited)

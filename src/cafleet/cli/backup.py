@@ -3,8 +3,8 @@
 from cafleet.cli.arguments import Command, Values, positional
 from cafleet.cli.escapes import escape
 from cafleet.cli.output import Output
-from cafleet.config import absolute_path
 from cafleet.db.backup import backup as write_backup
+from cafleet.folders import absolute_path
 from cafleet.runtime import Runtime
 
 

@@ -11,6 +11,7 @@ from cafleet.cli.output import Output, record
 from cafleet.cli.roster import fleet_record, member_record, warn_of_start
 from cafleet.cli.table import show_table
 from cafleet.errors import UsageError
+from cafleet.folders import absolute_path
 from cafleet.runtime import Runtime
 
 
@@ -39,7 +40,7 @@ def _monitor_request(values: Values) -> MonitorRequest | None:
         if model is not None or effort is not None:
             raise UsageError("--monitor-model and --monitor-effort need --monitor-file")
         return None
-    return MonitorRequest(read_text(values.text("monitor_file")), os.getcwd(), model, effort)
+    return MonitorRequest(read_text(values.text("monitor_file")), absolute_path(os.curdir), model, effort)
 
 
 def list_(runtime: Runtime, _values: Values, out: Output) -> int:

@@ -1,7 +1,5 @@
 """`import`: bring over a file of an earlier cafleet (SPEC 2.6)."""
 
-import os
-
 from cafleet.broker.names import mend_description, mend_name
 from cafleet.cli.arguments import Command, Values, count, flag, option, positional
 from cafleet.cli.escapes import escape
@@ -9,6 +7,7 @@ from cafleet.cli.output import Output
 from cafleet.cli.table import show_table
 from cafleet.db.earlier_format import ImportReport, Mending, import_earlier
 from cafleet.errors import UsageError
+from cafleet.folders import absolute_path
 from cafleet.runtime import Runtime
 
 
@@ -21,7 +20,7 @@ def import_(runtime: Runtime, values: Values, out: Output) -> int:
 
     try:
         report = import_earlier(
-            os.path.abspath(values.text("source")),
+            absolute_path(values.text("source")),
             runtime.database.path,
             keep_placements=values.flag("keep_placements"),
             monitors=monitors,
@@ -114,12 +113,12 @@ COMMANDS = {
             _fleet_and_member,
             many=True,
         ),
-        description="Reads files of the released Python line (PyPI cafleet 0.8 to 0.22.0) and of the later "
+        description="Reads files of the released Python line (PyPI cafleet 0.11 to 0.22) and of the later "
         "binary line, and fills this cafleet's database, which must be missing or without a fleet. All ids, "
         "texts and times are kept, and no id is ever given out again. All or nothing: when it fails, the "
         "database is as it was before.",
         examples=(
-            "cafleet import ~/.local/share/cafleet/cafleet.db",
+            "cafleet import ~/.local/share/cafleet/cafleet_v5.db",
             "cafleet import old.db --keep-placements --monitor 1=7 --json",
         ),
     ),
