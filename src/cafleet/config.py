@@ -4,11 +4,13 @@
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from cafleet.errors import CafleetError, InvalidInput
 from cafleet.light_typing import NamedTuple
 
+DATABASE_SETTING = "CAFLEET_DATABASE_URL"
+INTEGER_SETTINGS = ("CAFLEET_MAX_TEXT_LEN", "CAFLEET_BROKER_PORT", "CAFLEET_MONITOR_WAKE_INTERVAL")
 DATABASE_FILE_NAME = "cafleet_v8.db"
 DEFAULT_MAX_TEXT_LEN = 200
 """Code points of a body that a notification line shows."""
@@ -40,20 +42,23 @@ class Config(NamedTuple):
         return os.path.dirname(self.database_path)
 
 
-def load(environ: Mapping[str, str] | None = None) -> Config:
+def load(environ: Mapping[str, str] | None = None, *, forgiving: bool = False) -> Config:
     """Settings from `environ` (the process environment by default).
+
+    `forgiving`: a variable that cannot be read counts as unset; `mistakes` names it.
 
     Raises:
         CafleetError: `CAFLEET_DATABASE_URL` is not an absolute sqlite URL (SPEC 2.1).
         InvalidInput: another variable has a value that cannot be read.
     """
-    env = dict(os.environ if environ is None else environ)
+    snapshot = dict(os.environ if environ is None else environ)
+    env = _without(snapshot, mistakes(snapshot)) if forgiving else snapshot
     home = env.get("HOME") or os.path.expanduser("~")
     url = env.get("CAFLEET_DATABASE_URL") or None
     data_home = _absolute_or(env.get("XDG_DATA_HOME"), os.path.join(home, ".local", "share"))
     config_home = _absolute_or(env.get("XDG_CONFIG_HOME"), os.path.join(home, ".config"))
     return Config(
-        environ=env,
+        environ=snapshot,
         home=home,
         database_path=os.path.join(data_home, "cafleet", DATABASE_FILE_NAME) if url is None else _path_of(url),
         database_url=url,
@@ -61,6 +66,20 @@ def load(environ: Mapping[str, str] | None = None) -> Config:
         max_text_len=integer_setting(env, "CAFLEET_MAX_TEXT_LEN", DEFAULT_MAX_TEXT_LEN),
         debug=env.get("CAFLEET_DEBUG") == "1",
     )
+
+
+def mistakes(environ: Mapping[str, str]) -> dict[str, str]:
+    """Which of cafleet's own variables cannot be read: name to what is wrong with it."""
+    found = {}
+    for name in (DATABASE_SETTING, *INTEGER_SETTINGS):
+        try:
+            if name in INTEGER_SETTINGS:
+                integer_setting(environ, name, 0)
+            else:
+                load({name: environ.get(name, "")})
+        except CafleetError as error:
+            found[name] = str(error)
+    return found
 
 
 def debug_wanted() -> bool:
@@ -80,6 +99,10 @@ def integer_setting(environ: Mapping[str, str], name: str, default: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
         raise InvalidInput(f"{name} must be a whole number (got '{text}')")
     return int(text)
+
+
+def _without(environ: Mapping[str, str], names: Container[str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name not in names}
 
 
 def _absolute_or(value: str | None, default: str) -> str:

@@ -368,7 +368,7 @@ class DatabaseReadOnly(DatabaseError):
         self.path, self.directory = path, directory
         super().__init__(
             f"the database {path} is read-only; allow writing to the folder {directory} and the files in it"
-            " (a sandboxed agent needs that folder among its writable ones) and try again"
+            " (in a sandbox, 'cafleet doctor' names the setting that grants it) and try again"
         )
 
 

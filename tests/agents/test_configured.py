@@ -202,6 +202,8 @@ def test_a_skills_folder(tmp_path: Path) -> None:
     ("text", "where", "detail"),
     [
         ("[agents.own\n", ":1", "Expected ']'"),
+        ("[agents.own]\ncommand = ['x',\n\n", ":2: ", "Invalid value"),
+        ("x = '", ":1: ", "Expected"),
         ("x = 1\n", ":1: x", "unknown key"),
         ("agents = 3\n", ":1: agents", "must be a table"),
         ('\n[agents.codex]\ncommand = ["x"]\n', ":2: agents.codex", "is built in"),
@@ -251,6 +253,12 @@ def test_a_mistake_is_named_with_line_and_key(tmp_path: Path, text: str, where: 
     assert message.startswith(here.config_path)
     assert where in message
     assert detail in message
+
+
+def test_a_file_that_is_nested_too_deeply(tmp_path: Path) -> None:
+    here = settings(tmp_path, "x = " + "[" * 100_000)
+    with pytest.raises(ConfigFileError, match="is nested too deeply"):
+        registry.known(here)
 
 
 def test_a_file_that_is_not_text(tmp_path: Path) -> None:

@@ -103,6 +103,17 @@ def test_a_variable_that_is_not_absolute_stops_that_agent_only(program: Program,
     assert [row[0] for row in rows(program)] == sorted({*VARIABLES} - {agent})
 
 
+def test_a_mistake_in_the_configuration_stops_no_built_in_agent(program: Program) -> None:
+    path = program.home / ".config/cafleet/config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text("[agents.own]\n")
+    done = program.run("setup")
+    assert done.code == 1
+    assert done.stderr == f"Error: {path}:1: agents.own: has no 'command'\n"
+    assert [row[0] for row in rows(program)] == sorted(PLACES)
+    assert program.run("fleet", "list").code == 0
+
+
 def test_a_database_that_is_refused_does_not_keep_the_assets_back(program: Program) -> None:
     program.database_path.parent.mkdir(parents=True)
     program.database_path.write_bytes(b"something else entirely, long enough to be looked at" * 20)

@@ -385,7 +385,7 @@ def filled(tmp_path: Path) -> Path:
 def expected_on_read_only(path: Path, fleets: int) -> list[str]:
     refusal = (
         f"the database {path} is read-only; allow writing to the folder {path.parent} and the files in it"
-        " (a sandboxed agent needs that folder among its writable ones) and try again"
+        " (in a sandbox, 'cafleet doctor' names the setting that grants it) and try again"
     )
     return [str(fleets), str(fleets), refusal, "True False"]
 

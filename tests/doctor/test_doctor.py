@@ -4,18 +4,24 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.database import run_without_rights
 from tests.support.machine import Machine
 from tests.support.program import seed_messages, seed_team
 from tests.support.tmux_server import TmuxServer
 from tests.support.waiting import wait_until
 
-from cafleet import __version__
+from cafleet import __version__, config
+from cafleet.clock import utc_now
 from cafleet.db import members
 from cafleet.db.database import Database
+from cafleet.doctor.report import examine
 from cafleet.models import Placement
+from cafleet.multiplexer.base import Multiplexer
+from cafleet.runtime import Runtime
 
 Section = dict[str, Any]
 
@@ -89,6 +95,73 @@ def test_one_issue_is_one_issue(machine: Machine) -> None:
     assert machine.doctor().stdout.splitlines()[-1] == "1 issue found"
 
 
+# -- the environment ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("url", ["postgresql://host/name", "sqlite:///team.db", "team.db", "sqlite:////"])
+def test_a_database_url_that_cannot_be_read_stops_nothing(machine: Machine, url: str) -> None:
+    sections = machine.sections(code=1, CAFLEET_DATABASE_URL=url)
+    assert issues(sections["settings"]) == [
+        (
+            f"CAFLEET_DATABASE_URL must be an absolute sqlite:/// URL (got '{url}')",
+            "set it to sqlite:////absolute/path/to/a/file.db, or unset it",
+        )
+    ]
+    # Nothing is said of another file than the one that was meant.
+    assert notes(sections["database"]) == ["not looked at, since it is not known where it is"]
+    assert (sections["database"]["rows"], sections["fleets"]["rows"]) == ([], [])
+    assert {row["assets"] for row in sections["coding agents"]["rows"]} == {"unknown"}
+    assert issues(sections["coding agents"]) == []
+    done = machine.doctor(CAFLEET_DATABASE_URL=url)
+    assert (done.code, done.stderr) == (1, "")
+    assert done.stdout.startswith("settings\n  ! CAFLEET_DATABASE_URL must be ")
+    assert done.stdout.endswith("\n1 issue found\n")
+
+
+@pytest.mark.parametrize(
+    "name", ["CAFLEET_MAX_TEXT_LEN", "CAFLEET_BROKER_PORT", "CAFLEET_MONITOR_WAKE_INTERVAL"]
+)
+def test_a_number_that_cannot_be_read_stops_nothing(machine: Machine, name: str) -> None:
+    sections = machine.sections(code=1, **{name: "ten"})
+    assert issues(sections.pop("settings")) == [
+        (f"{name} must be a whole number (got 'ten')", "set it to a whole number, or unset it")
+    ]
+    assert sections == machine.sections(code=0)
+
+
+def test_several_wrong_variables_are_several_issues(machine: Machine) -> None:
+    wrong = {"CAFLEET_DATABASE_URL": "x", "CAFLEET_MAX_TEXT_LEN": "x", "CODEX_HOME": "x"}
+    sections = machine.sections(code=1, **wrong)
+    assert len(issues(sections["settings"])) == 2
+    assert len(issues(sections["coding agents"])) == 1
+
+
+def test_a_folder_variable_that_does_not_count_is_noted(machine: Machine) -> None:
+    sections = machine.sections(code=0, XDG_DATA_HOME="data")
+    assert notes(sections["settings"]) == [
+        "XDG_DATA_HOME is not an absolute path (got 'data'), so it is not used"
+    ]
+    assert sections["database"]["rows"][0]["path"] == str(machine.program.database_path)
+
+
+@pytest.mark.parametrize("mistake", [ValueError("odd"), RecursionError("deep"), AssertionError()])
+def test_a_check_that_breaks_does_not_end_the_others(mistake: Exception, tmp_path: Path) -> None:
+    """Whatever goes wrong inside one check, all five sections are there."""
+
+    def broken(backend: str) -> Multiplexer:
+        raise mistake
+
+    settings = config.load({"HOME": str(tmp_path), "CAFLEET_MULTIPLEXER": "tmux", "TMUX": "/s,1,0"})
+    runtime = Runtime(settings, Database(settings.database_path), broken, utc_now)
+    report = examine(runtime, deep=True, directory=str(tmp_path))
+    assert [section.name for section in report.sections] == [
+        "multiplexer", "database", "coding agents", "permissions", "fleets",
+    ]  # fmt: skip
+    text, mend = report.sections[0].findings[0].text, report.sections[0].findings[0].mend
+    assert text == f"this check could not be finished: {type(mistake).__name__}: {mistake}"
+    assert mend
+
+
 # -- multiplexer -------------------------------------------------------------------------------
 
 
@@ -147,6 +220,65 @@ def test_a_database_that_others_can_read(machine: Machine) -> None:
     path.chmod(0o644)
     found = issues(machine.sections(code=1)["database"])
     assert found == [(f"others can read the messages in {path}", f"chmod 600 {path}")]
+
+
+def test_a_database_that_is_refused_says_nothing_of_assets(machine: Machine) -> None:
+    """What is installed is recorded in it: 'not installed' would send its reader the wrong way."""
+    change(machine, "PRAGMA application_id = 7")
+    section = machine.sections(code=1)["coding agents"]
+    assert {row["assets"] for row in section["rows"]} == {"unknown"}
+    assert issues(section) == []
+
+
+def examined_without_rights(home: Path, before: str = "") -> list[tuple[str, str]]:
+    """The database's issues for a user who is not root, after `before` has been run."""
+    script = f"""
+import json
+{before}
+from cafleet import config
+from cafleet.clock import utc_now
+from cafleet.db.database import Database
+from cafleet.doctor.database import check_database
+from cafleet.runtime import Runtime
+settings = config.load({{"HOME": sys.argv[1]}})
+runtime = Runtime(settings, Database(settings.database_path), None, utc_now)
+print(json.dumps([one[1:] for one in check_database(runtime, deep=False).findings if one.level == "issue"]))
+"""
+    done = run_without_rights(script, str(home))
+    assert done.stderr == ""
+    return [(text, mend) for text, mend in json.loads(done.stdout)]
+
+
+@pytest.mark.parametrize("what", ["the file", "its folder"])
+def test_a_database_that_its_modes_protect(machine: Machine, what: str) -> None:
+    path = machine.program.database_path
+    target, modes = (path, 0o400) if what == "the file" else (path.parent, 0o500)
+    former = target.stat().st_mode
+    target.chmod(modes)
+    try:
+        found = examined_without_rights(machine.home)
+    finally:
+        target.chmod(former)
+    assert (f"{target} cannot be written: nothing can be sent", f"chmod u+w {target}") in found
+
+
+def test_a_database_that_a_sandbox_protects(machine: Machine) -> None:
+    """I3: the modes are right, the system refuses all the same; the mend is the sandbox's own setting."""
+    folder = machine.program.database_path.parent
+    refuse = """
+import errno
+real = os.open
+def refusing(path, flags, *rest, **more):
+    if flags & os.O_TMPFILE == os.O_TMPFILE:
+        raise OSError(errno.EROFS, "Read-only file system")
+    return real(path, flags, *rest, **more)
+os.open = refusing
+"""
+    ((text, mend),) = examined_without_rights(machine.home, refuse)
+    assert text == f"{folder} cannot be written although its modes allow it: nothing can be sent"
+    config_path, settings = machine.home / ".codex/config.toml", machine.home / ".claude/settings.json"
+    assert f'writable_roots = ["{folder}"] under [sandbox_workspace_write] in {config_path}' in mend
+    assert f'"cafleet *" in sandbox.excludedCommands in {settings}' in mend
 
 
 def test_a_damaged_page_is_found_by_a_deep_check_only(machine: Machine) -> None:
@@ -255,11 +387,41 @@ def test_the_projects_claude_rules_count_too(machine: Machine) -> None:
     assert len(issues(machine.sections(code=1)["permissions"])) == 1
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"permissions": 3}', '{"permissions": {"deny": [1]}}'])
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "3", '{"permissions": 3}', '{"permissions": {"deny": [1]}}', '{"sandbox": {"enabled": []}}'],
+)
 def test_odd_claude_settings_stop_nothing(machine: Machine, text: str) -> None:
     machine.write(".claude/settings.json", text)
-    found = issues(machine.sections()["permissions"])
-    assert len(found) == (1 if text == "{" else 0)
+    assert issues(machine.sections(code=0)["permissions"]) == []
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, ""])
+def test_claude_settings_that_cannot_be_read(machine: Machine, text: str) -> None:
+    path = machine.write(".claude/settings.json", text)
+    ((text, mend),) = issues(machine.sections(code=1)["permissions"])
+    assert text.startswith(f"{path} cannot be read as JSON: ")
+    assert mend == f"mend {path}"
+
+
+@pytest.mark.parametrize(
+    ("excluded", "blocks"),
+    [
+        ([], True),
+        (["git *"], True),
+        (["cafleet message send *"], True),
+        (["cafleet *"], False),
+        (["cafleet:*"], False),
+    ],
+)
+def test_claude_in_a_sandbox(machine: Machine, excluded: list[str], blocks: bool) -> None:
+    """Switched on by one file, let out by another."""
+    path = machine.write(".claude/settings.json", json.dumps({"sandbox": {"excludedCommands": excluded}}))
+    machine.write(".claude/settings.local.json", json.dumps({"sandbox": {"enabled": True}}))
+    found = issues(machine.sections(code=int(blocks))["permissions"])
+    assert [mend for _, mend in found] == (
+        [f'add "cafleet *" to sandbox.excludedCommands in {path}'] if blocks else []
+    )
 
 
 POLICY = """
@@ -289,9 +451,11 @@ def test_codex_without_rules_is_held_in_its_sandbox(machine: Machine) -> None:
     found = issues(machine.sections(code=1)["permissions"])
     assert found[0] == (
         f"codex members cannot write {folder}: their sandbox does not allow it",
-        "cafleet setup --coding-agent codex",
+        f'cafleet setup --coding-agent codex, or writable_roots = ["{folder}"]'
+        f" under [sandbox_workspace_write] in {machine.home / '.codex/config.toml'}",
     )
     assert found[1][0].startswith("codex members cannot reach the multiplexer's socket")
+    assert "network_access = true" in found[1][1]
     machine.write(
         ".codex/config.toml",
         f"[sandbox_workspace_write]\nwritable_roots = ['{folder.parent}']\nnetwork_access = true\n",
@@ -299,8 +463,30 @@ def test_codex_without_rules_is_held_in_its_sandbox(machine: Machine) -> None:
     assert issues(machine.sections()["permissions"]) == []
 
 
-def test_a_codex_configuration_that_cannot_be_read(machine: Machine) -> None:
-    path = machine.write(".codex/config.toml", "x = [")
+@pytest.mark.parametrize("root", ["", "src", "~/.local", "{home}/.local/share/cafleet-other"])
+def test_a_writable_root_that_is_none_of_the_databases(machine: Machine, root: str) -> None:
+    machine.install("codex", "echo 'codex-cli 0.171.0'")
+    (machine.home / ".codex/rules/cafleet.rules").unlink()
+    roots = json.dumps([root.format(home=machine.home)])
+    machine.write(
+        ".codex/config.toml", f"[sandbox_workspace_write]\nnetwork_access = true\nwritable_roots = {roots}\n"
+    )
+    ((text, _),) = issues(machine.sections(code=1)["permissions"])
+    assert text.startswith("codex members cannot write ")
+
+
+def test_a_codex_that_cannot_tell_what_its_rules_allow(machine: Machine) -> None:
+    machine.install("codex", "echo 'codex-cli 0.100.0'")
+    (text,) = notes(machine.sections(code=0)["permissions"])
+    assert (
+        text
+        == f"{machine.programs / 'codex'} cannot say what the rules in {machine.home / '.codex/rules'} allow"
+    )
+
+
+@pytest.mark.parametrize("toml", ["x = [", "x = " + "[" * 100_000])
+def test_a_codex_configuration_that_cannot_be_read(machine: Machine, toml: str) -> None:
+    path = machine.write(".codex/config.toml", toml)
     text, mend = issues(machine.sections(code=1)["permissions"])[0]
     assert text.startswith(f"{path} cannot be read as TOML")
     assert mend == f"mend {path}"

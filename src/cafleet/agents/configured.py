@@ -251,15 +251,18 @@ def make_all(config: Config) -> dict[str, Agent]:
     except UnicodeDecodeError:
         raise ConfigFileError(path, "is not UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        raise _syntax_error(path, str(error)) from None
+        raise _syntax_error(path, str(error), text) from None
+    except RecursionError:
+        raise ConfigFileError(path, "is nested too deeply") from None
     return _Reader(path, text, config.home).agents(document)
 
 
-def _syntax_error(path: str, message: str) -> ConfigFileError:
-    found = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", message)
+def _syntax_error(path: str, message: str, text: str) -> ConfigFileError:
+    found = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", message)
     if found is None:
         return ConfigFileError(path, message)
-    return ConfigFileError(path, found[1], line=int(found[2]))
+    last = len(text.rstrip().splitlines()) or 1
+    return ConfigFileError(path, found[1], line=int(found[2] or last))
 
 
 class _Reader:

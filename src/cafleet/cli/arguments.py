@@ -188,7 +188,7 @@ Run = Callable[[Runtime, Values, Output], int]
 class Command:
     """One command: what it takes, what it shows, what it runs."""
 
-    __slots__ = ("arguments", "description", "examples", "json", "run")
+    __slots__ = ("arguments", "description", "examples", "forgiving", "json", "run")
 
     def __init__(
         self,
@@ -197,14 +197,17 @@ class Command:
         examples: tuple[str, ...],
         description: str = "",
         json: bool = True,
+        forgiving: bool = False,
     ) -> None:
         """`examples`: command lines that a reader can type, without pipes or redirections, since an
-        agent's permission rules refuse those. `json`: it returns data and so takes `--json`."""
+        agent's permission rules refuse those. `json`: it returns data and so takes `--json`.
+        `forgiving`: it runs although a setting cannot be read."""
         self.run = run
         self.arguments = arguments
         self.examples = examples
         self.description = description
         self.json = json
+        self.forgiving = forgiving
 
 
 JSON = flag("--json", "print one compact line of JSON instead of text")

@@ -72,5 +72,6 @@ COMMANDS = {
         description="Each finding is followed by the command or setting that mends it. Exit code 1 where "
         "there is something to mend. Nothing is changed.",
         examples=("cafleet doctor", "cafleet doctor --deep --json"),
+        forgiving=True,
     ),
 }

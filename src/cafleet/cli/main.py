@@ -150,7 +150,7 @@ def _load(name: str) -> tuple[Command, str, str]:
 def _run(command: Command, guard: str, values: Values, out: Output) -> int:
     from cafleet.db.database import Database
 
-    settings = config.load()
+    settings = config.load(forgiving=command.forgiving)
     out.set_color(settings.environ)
 
     def multiplexer_for(backend: str) -> Multiplexer:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
+from cafleet.agents import registry
 from cafleet.assets.install import choose, install
 from cafleet.cli.arguments import Command, Values, option
 from cafleet.cli.known_agents import AGENT
@@ -29,9 +30,14 @@ def _asset_steps(runtime: Runtime, names: list[str]) -> list[tuple[str, Step]]:
         chosen = choose(runtime, names)
     except UsageError:
         raise
-    except CafleetError as error:  # A mistake in config.toml is no reason to have no database.
-        return [("assets", partial(_fail, error))]
-    return [("assets", partial(_assets, runtime, name)) for name in chosen]
+    except CafleetError as error:  # A mistake in config.toml is no reason to do nothing for the others.
+        chosen = [] if names else [*registry.BUILT_IN]
+        return [*_installing(runtime, chosen), ("assets", partial(_fail, error))]
+    return _installing(runtime, chosen)
+
+
+def _installing(runtime: Runtime, names: list[str]) -> list[tuple[str, Step]]:
+    return [("assets", partial(_assets, runtime, name)) for name in names]
 
 
 def _attempt(name: str, step: Step, out: Output) -> bool:

@@ -8,14 +8,16 @@ from cafleet.agents.base import Agent, AssetHome, find_binary
 from cafleet.assets.guard import is_current_path
 from cafleet.assets.install import skill_target
 from cafleet.db import asset_installs
+from cafleet.db.diagnosis import DatabaseState, diagnose
 from cafleet.doctor.records import Finding, Row, Section, issue, note
+from cafleet.doctor.settings import names_a_database
 from cafleet.errors import CafleetError, ConfigFileError, DatabaseError
 from cafleet.models import AssetInstall
 from cafleet.runtime import Runtime
 
 NAME = "coding agents"
 VERSION_SECONDS = 10.0
-OK, STALE, NOT_INSTALLED, ERROR = "ok", "stale", "not installed", "error"
+OK, STALE, NOT_INSTALLED, ERROR, UNKNOWN = "ok", "stale", "not installed", "error", "unknown"
 
 
 def check_agents(runtime: Runtime) -> Section:
@@ -31,7 +33,7 @@ def check_agents(runtime: Runtime) -> Section:
         findings.append(
             issue("no coding agent's program is on PATH", f"install one of: {', '.join(registry.BUILT_IN)}")
         )
-    findings += _superseded(runtime, installs)
+    findings += _superseded(runtime, installs or [])
     return Section(NAME, rows, findings)
 
 
@@ -43,15 +45,21 @@ def _names(runtime: Runtime, findings: list[Finding]) -> list[str]:
         return list(registry.BUILT_IN)
 
 
-def _installs(runtime: Runtime) -> list[AssetInstall]:
+def _installs(runtime: Runtime) -> list[AssetInstall] | None:
+    """What the database records; None where that cannot be known, which is reported elsewhere."""
+    if not names_a_database(runtime):
+        return None
     try:
         with runtime.database.read() as conn:
             return asset_installs.list_all(conn)
-    except DatabaseError:  # The database's own section says what is wrong with it.
-        return []
+    except DatabaseError:
+        nothing_yet = (DatabaseState.MISSING, DatabaseState.EMPTY)
+        return [] if diagnose(runtime.config.database_path).state in nothing_yet else None
 
 
-def _check_agent(runtime: Runtime, name: str, installs: list[AssetInstall]) -> tuple[Row, list[Finding]]:
+def _check_agent(
+    runtime: Runtime, name: str, installs: list[AssetInstall] | None
+) -> tuple[Row, list[Finding]]:
     agent = registry.get(name, runtime.config)
     binary = find_binary(agent.binary, runtime.config.environ.get("PATH", ""))
     row: Row = {"agent": name, "binary": binary, "version": _version(runtime, agent, binary)}
@@ -62,6 +70,9 @@ def _check_agent(runtime: Runtime, name: str, installs: list[AssetInstall]) -> t
         return row, [issue(str(error), "set the variable to an absolute path, or unset it")]
     if home is None:
         row |= {"path": None, "origin": None, "assets": None, "installed": None}
+        return row, []
+    if installs is None:
+        row |= {"path": home.path, "origin": home.origin, "assets": UNKNOWN, "installed": None}
         return row, []
     recorded = next(
         (one.cafleet_version for one in installs if (one.coding_agent, one.path) == (name, home.path)), None

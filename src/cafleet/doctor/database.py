@@ -1,11 +1,14 @@
 """The database file: its state, and what could keep agents from writing it."""
 
+import errno
 import os
 import stat
 
 from cafleet.db import health
 from cafleet.db.diagnosis import DatabaseState, Diagnosis, diagnose
+from cafleet.doctor.permissions import grants
 from cafleet.doctor.records import Finding, Row, Section, issue, note
+from cafleet.doctor.settings import names_a_database
 from cafleet.errors import DatabaseError
 from cafleet.runtime import Runtime
 
@@ -31,13 +34,15 @@ _MENDS = {
 
 def check_database(runtime: Runtime, *, deep: bool) -> Section:
     """Path, state, format, size, journal mode; the integrity check where `deep` is set."""
+    if not names_a_database(runtime):
+        return Section(NAME, [], [note("not looked at, since it is not known where it is")])
     path = runtime.config.database_path
     diagnosis = diagnose(path)
     row: Row = {"path": path, "state": diagnosis.state.value, "format": diagnosis.version}
     row["bytes"] = os.path.getsize(path) if os.path.isfile(path) else None
     findings = _of_state(path, diagnosis)
     if diagnosis.state is DatabaseState.CURRENT:
-        findings += _of_access(path)
+        findings += _of_access(runtime, path)
         try:
             row["journal"] = health.journal_mode(runtime.database)
         except DatabaseError as error:
@@ -63,16 +68,32 @@ def _of_state(path: str, diagnosis: Diagnosis) -> list[Finding]:
     return [issue(text + detail, mend.format(path=path))]
 
 
-def _of_access(path: str) -> list[Finding]:
+def _of_access(runtime: Runtime, path: str) -> list[Finding]:
+    folder = os.path.dirname(path)
     findings = [
         issue(f"{target} cannot be written: nothing can be sent", f"chmod u+w {target}")
-        for target in (path, os.path.dirname(path))
-        if not os.access(target, os.W_OK)
+        for target in (path, folder)
+        if not (stat.S_IMODE(os.stat(target).st_mode) & stat.S_IWUSR or os.access(target, os.W_OK))
     ]
+    if not findings and not _can_be_written(path):
+        text = f"{folder} cannot be written although its modes allow it: nothing can be sent"
+        findings.append(issue(text, f"mount it writable; in a sandbox: {grants(runtime)}"))
     mode = stat.S_IMODE(os.stat(path).st_mode)
     if mode & 0o077:
         findings.append(issue(f"others can read the messages in {path}", f"chmod 600 {path}"))
     return findings
+
+
+def _can_be_written(path: str) -> bool:
+    """Asks the folder for a file without a name: nothing is changed. The database itself must not be
+    opened and closed here, which would drop this process's locks on it."""
+    folder = os.path.dirname(path)
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            return False  # Anything else: a file system without such files.
+    return os.access(path, os.W_OK) and os.access(folder, os.W_OK)
 
 
 def _integrity(runtime: Runtime) -> tuple[str, list[Finding]]:

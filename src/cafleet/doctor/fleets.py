@@ -3,6 +3,7 @@
 from cafleet.broker import fleets, members, monitors
 from cafleet.db.diagnosis import DatabaseState, diagnose
 from cafleet.doctor.records import Finding, Row, Section, issue, note
+from cafleet.doctor.settings import names_a_database
 from cafleet.errors import CafleetError, MultiplexerError
 from cafleet.models import Fleet, Member, MemberKind, Placement
 from cafleet.multiplexer.base import PaneStatus
@@ -15,7 +16,10 @@ Panes = dict[str, PaneStatus]
 
 def check_fleets(runtime: Runtime) -> Section:
     """Per live fleet: members, pending notifications, and whether a monitor loop runs."""
-    if diagnose(runtime.config.database_path).state is not DatabaseState.CURRENT:
+    if (
+        not names_a_database(runtime)
+        or diagnose(runtime.config.database_path).state is not DatabaseState.CURRENT
+    ):
         return Section(NAME, [], [])
     rows: list[Row] = []
     findings: list[Finding] = []

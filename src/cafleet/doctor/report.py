@@ -8,6 +8,7 @@ from cafleet.doctor.fleets import check_fleets
 from cafleet.doctor.multiplexer import check_multiplexer
 from cafleet.doctor.permissions import check_permissions
 from cafleet.doctor.records import Report, Section, issue
+from cafleet.doctor.settings import check_settings
 from cafleet.errors import CafleetError
 from cafleet.runtime import Runtime
 
@@ -23,13 +24,18 @@ def examine(runtime: Runtime, *, deep: bool, directory: str) -> Report:
         ("permissions", lambda runtime: check_permissions(runtime, directory)),
         ("fleets", check_fleets),
     )
-    return Report([_run(name, check, runtime) for name, check in checks])
+    settings = _run("settings", check_settings, runtime)
+    # Where all is well, the variables that were read are shown by the checks that read them.
+    first = [settings] if settings.findings else []
+    return Report([*first, *(_run(name, check, runtime) for name, check in checks)])
 
 
 def _run(name: str, check: Check, runtime: Runtime) -> Section:
     try:
         return check(runtime)
     except (CafleetError, OSError) as error:
-        return Section(
-            name, [], [issue(f"this check could not be finished: {error}", "see the other sections")]
-        )
+        found = issue(f"this check could not be finished: {error}", "see the other sections")
+    except Exception as error:  # A mistake of ours must not hide what the other checks find.
+        text = f"this check could not be finished: {type(error).__name__}: {error}"
+        found = issue(text, "see the other sections; this is a mistake in cafleet: please report it")
+    return Section(name, [], [found])
