@@ -93,6 +93,13 @@ def test_models_and_efforts_are_checked(tmp_path: Path) -> None:
         agent.check(None, "high")
 
 
+def test_a_command_without_a_prompt_starts_nobody(tmp_path: Path) -> None:
+    text = '[agents.mute]\ncommand = ["mute", "--for", "{{prompt}}"]\n'
+    mute = registry.get("mute", settings(tmp_path, text))
+    with pytest.raises(UsageError, match="mute cannot be given its prompt: its command holds no"):
+        mute.start_argv(request(), "/bin/mute")
+
+
 # -- the screen --------------------------------------------------------------------------------
 
 

@@ -73,12 +73,17 @@ class ConfiguredAgent:
     def _check_one(self, what: str, value: str | None, allowed: Sequence[str] | None) -> None:
         if value is None:
             return
-        if not any(what in _names_in(part) for part in _flat(self._settings.command)):
+        if not self._holds(what):
             raise UsageError(f"{self.name} has no {what} setting: its command holds no {{{what}}}")
         if allowed is not None and value not in allowed:
             raise UsageError(f"{self.name} has no {what} '{value}'; known: {', '.join(allowed)}")
 
+    def _holds(self, placeholder: str) -> bool:
+        return any(placeholder in _names_in(part) for part in _flat(self._settings.command))
+
     def start_argv(self, request: StartRequest, binary_path: str) -> list[str]:
+        if not self._holds("prompt"):  # It would start, and never be told what it is for.
+            raise UsageError(f"{self.name} cannot be given its prompt: its command holds no {{prompt}}")
         values: dict[str, str | None] = {
             "prompt": request.prompt,
             "model": request.model,
