@@ -11,6 +11,8 @@ from cafleet.clock import format_timestamp
 from cafleet.db import connections, earlier_rows
 from cafleet.db.backup import publish
 from cafleet.db.diagnosis import EARLIER_TABLES, DatabaseState, diagnose, index_fits, private_copy, refusal
+from cafleet.db.earlier_names import TABLES as RENAMED_TABLES
+from cafleet.db.earlier_names import attach_renamed
 from cafleet.db.earlier_rows import Mending, Progress
 from cafleet.db.failures import database_error
 from cafleet.db.migrate import is_unused, make_directories, setup_database
@@ -197,12 +199,13 @@ class _Filler(NamedTuple):
             if fresh:
                 connection.execute("PRAGMA journal_mode=OFF")
                 connection.execute("PRAGMA synchronous=OFF")
-            connection.execute("ATTACH ? AS earlier", (self.uri,))
+            attached = self._attach(connection)
             connection.execute("BEGIN IMMEDIATE")
             report = self._copy(connection)
             connection.execute("COMMIT")
             if fresh:
-                connection.execute("DETACH earlier")
+                for name in attached:
+                    connection.execute(f"DETACH {name}")
                 connection.execute("PRAGMA synchronous=FULL")
                 connection.execute("PRAGMA journal_mode=WAL")
         finally:
@@ -210,6 +213,15 @@ class _Filler(NamedTuple):
         if fresh:
             _to_disk(file)
         return report
+
+    def _attach(self, connection: sqlite3.Connection) -> tuple[str, ...]:
+        """Make the source's tables available as `earlier.…`; the names of what was attached."""
+        connection.execute("ATTACH ? AS earlier", (self.uri,))
+        if not earlier_rows.earlier_tables(connection) >= RENAMED_TABLES:
+            return ("earlier",)
+        connection.execute("DETACH earlier")
+        attach_renamed(connection, self.uri)
+        return ("earlier", "oldest")
 
     def _copy(self, connection: sqlite3.Connection) -> ImportReport:
         tables = earlier_rows.earlier_tables(connection)

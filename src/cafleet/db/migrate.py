@@ -19,8 +19,8 @@ from cafleet.db.head_schema import HEAD_VERSION
 from cafleet.db.steps import apply_steps, first_difference_from
 from cafleet.errors import DatabaseError, DatabaseUnreadable, MonitorDuplicates, UpgradeFailed
 
-EARLIER_FILE_NAMES = ("cafleet_v6.db", "cafleet.db")
-"""Default names of the two earlier lines (SPEC 2.6)."""
+EARLIER_FILE_NAMES = ("cafleet_v6.db", "cafleet_v5.db", "cafleet_v2.db", "cafleet.db")
+"""Default names of the earlier releases, newest first (SPEC 2.6)."""
 
 MONITOR_CARD_VERSION = 3
 """From this version on members have cards, and so can be monitors."""
