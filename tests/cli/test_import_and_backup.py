@@ -1,0 +1,183 @@
+"""`import`, `backup`, and how a backup is restored, with the installed program (SPEC 2.6)."""
+
+import json
+import os
+import pty
+import select
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.support.database import folder_state, rows, run_sql
+from tests.support.earlier_files import write_binary_line, write_python_line
+from tests.support.program import SCRIPT, Program, Team
+
+SECOND_MONITOR = (
+    "INSERT INTO members VALUES (8, 3, 'other', 'looks too', 'active', '2026-01-05', NULL,"
+    """ '{"skills":[],"cafleet":{"kind":"monitoring-member"}}')"""
+)
+
+
+@pytest.fixture
+def earlier(bare_program: Program) -> Path:
+    """A file of the released Python line, alone in its folder."""
+    folder = bare_program.home / "earlier"
+    folder.mkdir()
+    write_python_line(folder / "old.db")
+    return folder / "old.db"
+
+
+def test_a_file_comes_over_and_its_messages_can_be_read(bare_program: Program, earlier: Path) -> None:
+    before = folder_state(earlier.parent)
+    done = bare_program.run("import", "earlier/old.db")
+    assert (done.code, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        f"Imported {earlier} (Python line, revision 0006) into {bare_program.database_path}.",
+        "table\tsource\timported\tadded\tleft_out",
+        "fleets\t2\t2\t0\t0",
+        "members\t4\t5\t1\t0",
+        "member_placements\t2\t0\t0\t2",
+        "messages\t5\t5\t0\t0",
+        "monitor_runtime\t1\t1\t0\t0",
+        "Not kept, has no place any more: asset_installs, 1 rows.",
+        "Not kept, has no place any more: monitor_config, 1 rows.",
+        "Left out, 2 placements: these fleets can be read, and are ended with 'cafleet fleet delete'."
+        " New work takes a new fleet.",
+        "Members 55 stand in for those that messages name and the file lacks.",
+        "1 canceled messages count as acknowledged now.",
+        "Next: 'cafleet setup' installs this version's skills.",
+    ]
+    assert folder_state(earlier.parent) == before
+    assert bare_program.run("setup").code == 0
+    inbox = json.loads(bare_program.run("message", "poll", "1", "--json").stdout)
+    assert [(m["message_id"], m["from_member_id"], m["text"]) for m in inbox] == [
+        (9, 55, "from somebody long gone")
+    ]
+    assert bare_program.run("message", "ack", "9").code == 0
+
+
+def test_json_has_the_same_facts(bare_program: Program, earlier: Path) -> None:
+    done = bare_program.run("import", str(earlier), "--keep-placements", "--json")
+    assert (done.code, done.stderr) == (0, "")
+    report = json.loads(done.stdout)
+    assert list(report)[:4] == ["source", "target", "written_by", "tables"]
+    assert report["tables"][2] == {
+        "table": "member_placements",
+        "source": 2,
+        "target": 2,
+        "added": 0,
+        "left_out": 0,
+    }
+    assert report["stand_in_members"] == [55]
+    assert report["not_kept"] == {"asset_installs": 1, "monitor_config": 1}
+    assert report["canceled_messages"] == 1
+
+
+@pytest.mark.parametrize("version", [1, 9])
+def test_the_binary_line(bare_program: Program, version: int) -> None:
+    write_binary_line(bare_program.home / "old.db", version)
+    done = bare_program.run("import", "old.db")
+    assert (done.code, done.stderr) == (0, "")
+    assert f"(binary line, version {version})" in done.stdout
+
+
+def test_who_stays_the_monitor_is_chosen(bare_program: Program, earlier: Path) -> None:
+    run_sql(earlier, SECOND_MONITOR)
+    refused = bare_program.run("import", str(earlier))
+    assert (refused.code, refused.stdout) == (1, "")
+    assert refused.stderr == "Error: active monitor duplicates prevent migration: fleet 3: members 2, 8\n"
+    assert not bare_program.database_path.exists()
+    assert bare_program.run("import", str(earlier), "--monitor", "3=1").code == 1
+    done = bare_program.run("import", str(earlier), "--monitor", "3=8")
+    assert (done.code, done.stderr) == (0, "")
+    assert "Monitors 2 were not chosen and are deregistered." in done.stdout
+    assert rows(bare_program.database_path, "SELECT status FROM members WHERE member_id IN (2, 8)") == [
+        ("deregistered",),
+        ("active",),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--monitor", "3"), "--monitor must be FLEET_ID=MEMBER_ID (got '3')"),
+        (("--monitor", "3=x"), "--monitor must be a whole number (got 'x')"),
+        (("--monitor", "3=1", "--monitor", "3=2"), "--monitor names a fleet twice"),
+    ],
+)
+def test_a_choice_that_cannot_be_read(
+    bare_program: Program, earlier: Path, words: tuple[str, ...], message: str
+) -> None:
+    done = bare_program.run("import", str(earlier), *words)
+    assert done.code == 2
+    assert done.stderr.startswith(f"Error: {message}")
+    assert not bare_program.database_path.exists()
+
+
+def test_a_database_in_use_is_not_touched(program: Program, team: Team) -> None:
+    write_python_line(program.home / "old.db")
+    before = folder_state(program.home)
+    done = program.run("import", "old.db")
+    assert done.code == 1
+    # Reading a current file may leave an empty log beside it, as every command does.
+    after = {name: state for name, state in folder_state(program.home).items() if name in before}
+    assert done.stderr.startswith(f"Error: {program.database_path} is not empty; an import needs a new file")
+    assert after == before
+
+
+def test_a_terminal_sees_how_far_it_is(bare_program: Program, earlier: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [SCRIPT, "import", str(earlier)], env=bare_program.environ, stdout=subprocess.PIPE, stderr=theirs
+    )
+    os.close(theirs)
+    said = b""
+    while select.select([ours], [], [], 30)[0]:
+        try:
+            said += os.read(ours, 4096)
+        except OSError:  # How a terminal's other end says that it is closed.
+            break
+    output, _ = process.communicate()
+    os.close(ours)
+    assert process.returncode == 0
+    assert said.decode() == "\r5 of 5 messages\x1b[K\r\x1b[K"
+    assert b"messages\t5\t5" in output
+
+
+# -- backup ------------------------------------------------------------------------------------
+
+
+def test_a_backup_and_its_refusals(program: Program, team: Team) -> None:
+    done = program.run("backup", "kept.db")
+    kept = program.home / "kept.db"
+    assert done == (0, f"Backup written to {kept} ({kept.stat().st_size} bytes, integrity checked).\n", "")
+    again = program.run("backup", "kept.db")
+    assert again == (1, "", f"Error: {kept} already exists; nothing was overwritten\n")
+    other = program.run("backup", "other.db", "--json")
+    assert json.loads(other.stdout) == {"path": f"{program.home}/other.db", "size": kept.stat().st_size}
+
+
+def test_a_backup_under_load_can_be_restored_and_no_id_comes_twice(program: Program, team: Team) -> None:
+    """As docs/file-format.md says: with nobody using the file, put the copy in its place."""
+    send = ("message", "send", "--from", "2", "--to", "2")
+    senders = [program.start(*send, "--key", str(number), f"message {number}") for number in range(12)]
+    backup = program.run("backup", "kept.db")
+    assert backup.code == 0
+    for sender in senders:
+        assert sender.communicate()[1] == b""
+        assert sender.returncode == 0
+    folder = program.database_path.parent
+    for name in os.listdir(folder):
+        if name.startswith(program.database_path.name):
+            (folder / name).unlink()
+    shutil.copy(program.home / "kept.db", program.database_path)
+    assert rows(program.database_path, "PRAGMA integrity_check") == [("ok",)]
+    in_copy = [row[0] for row in rows(program.database_path, "SELECT message_id FROM messages")]
+    assert in_copy == list(range(1, len(in_copy) + 1)), "of one moment"
+    for number in range(12):  # Whoever is not sure repeats: each is there once.
+        assert program.run(*send, "--key", str(number), f"message {number}").code == 0
+    stored = rows(program.database_path, "SELECT text FROM messages ORDER BY text")
+    assert stored == sorted((f"message {number}",) for number in range(12))
+    ids = [row[0] for row in rows(program.database_path, "SELECT message_id FROM messages")]
+    assert ids == list(range(1, 13)), "counted on from where the copy was"
