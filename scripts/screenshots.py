@@ -16,6 +16,8 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.sync_api import Page, ViewportSize, sync_playwright  # noqa: E402
 from tests.support.browser import ARGUMENTS, CHROMIUM  # noqa: E402
+from tests.support.shown_panes import ShownPanes  # noqa: E402
+from tests.support.tmux_server import TmuxServer  # noqa: E402
 from tests.support.web_fleet import WebFleet, new_database, story  # noqa: E402
 from tests.support.web_server import WebServer  # noqa: E402
 
@@ -31,7 +33,8 @@ def main(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         database = new_database(Path(scratch))
         fleet = WebFleet(database, ago_seconds=STORY_SECONDS)
-        ids = story(fleet)
+        tmux = TmuxServer()
+        ids = story(fleet, ShownPanes(tmux, Path(scratch)))
         fleet.claim_monitor(os.getpid())
         WebFleet(database, "docs-sprint", ago_seconds=90)
         server = WebServer(database.path, Path(scratch)).start()
@@ -43,6 +46,7 @@ def main(folder: Path) -> None:
             _shoot(folder / "web-phone-members.png", f"{base}/members", PHONE, "dark")
         finally:
             server.stop()
+            tmux.stop()
             database.close()
 
 
@@ -73,6 +77,7 @@ def _where_it_is_noon() -> str:
 def _settle(page: Page) -> None:
     page.locator('.connection[data-state="live"]').wait_for()
     page.locator(".member-row, .entry").locator("visible=true").first.wait_for()
+    page.locator('.member-state[data-state="working"]').first.wait_for(state="attached")
     page.wait_for_timeout(300)
 
 

@@ -6,6 +6,7 @@ from cafleet.broker import fleets, members, panes
 from cafleet.broker.panes import PaneCondition, PaneReport
 from cafleet.clock import format_timestamp
 from cafleet.db import messages
+from cafleet.delivery.pane_state import PaneState
 from cafleet.errors import (
     CafleetError,
     DirectorNotTyped,
@@ -237,11 +238,11 @@ def test_a_survey_tells_alive_exited_gone_and_pending_apart(world: World) -> Non
     _pending(world, pending)
     world.multiplexer.calls.clear()
     found = _survey(world, fleet_id)
-    assert found[alive.member_id] == (PaneCondition.ALIVE, None, None, 0, None)
-    assert found[dead.member_id] == (PaneCondition.EXITED, 3, None, 0, None)
-    assert found[shell.member_id] == (PaneCondition.EXITED, None, "a shell is there", 0, None)
-    assert found[gone.member_id] == (PaneCondition.GONE, None, None, 0, None)
-    assert found[pending.member_id] == (PaneCondition.PENDING, None, None, 0, None)
+    assert found[alive.member_id] == (PaneCondition.ALIVE, None, None, 0, None, None)
+    assert found[dead.member_id] == (PaneCondition.EXITED, 3, None, 0, None, None)
+    assert found[shell.member_id] == (PaneCondition.EXITED, None, "a shell is there", 0, None, None)
+    assert found[gone.member_id] == (PaneCondition.GONE, None, None, 0, None, None)
+    assert found[pending.member_id] == (PaneCondition.PENDING, None, None, 0, None, None)
     assert world.multiplexer.calls == [("list_panes", SERVER)], "one call for all"
 
 
@@ -254,11 +255,23 @@ def test_a_survey_says_what_is_held_and_why(world: World) -> None:
     world.multiplexer.remove_pane(world.pane(gone))
     world.multiplexer.end_program(world.pane(dead))
     found = _survey(world, fleet_id)
-    assert found[free.member_id][3:] == (1, "nobody has typed it yet; its pane is free")
-    assert found[reading.member_id][3:] == (1, "pane is in copy-mode")
-    assert found[gone.member_id][3:] == (1, "its pane is gone")
-    assert found[dead.member_id][3:] == (2, "its agent has exited")
+    assert found[free.member_id][3:5] == (1, "nobody has typed it yet; its pane is free")
+    assert found[reading.member_id][3:5] == (1, "pane is in copy-mode")
+    assert found[gone.member_id][3:5] == (1, "its pane is gone")
+    assert found[dead.member_id][3:5] == (2, "its agent has exited")
     assert not any(world.multiplexer.pane(world.pane(one)).touched for one in (free, reading))
+
+
+def test_a_close_survey_says_what_every_live_pane_shows(world: World) -> None:
+    fleet_id = world.fleet().fleet_id
+    free, reading, gone = (world.member(fleet_id, name) for name in "abc")
+    world.multiplexer.pane(world.pane(reading)).mode = "copy-mode"
+    world.multiplexer.remove_pane(world.pane(gone))
+    roster = [entry.member for entry in members.list_members(world.runtime, fleet_id)]
+    found = panes.survey(world.runtime, fleet_id, roster, closely=True)
+    shown = [found[member.member_id].state for member in (free, reading, gone)]
+    assert shown == [PaneState.AT_REST, PaneState.MODE, None]
+    assert {report.why_held for report in found.values()} == {None}, "nothing is held"
 
 
 @pytest.mark.parametrize("error", [MultiplexerTimeout("tmux", 5), MultiplexerError("tmux not found on PATH")])

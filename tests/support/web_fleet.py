@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from tests.support.shown_panes import Shown, ShownPanes
+
 from cafleet.clock import format_timestamp
 from cafleet.db import fleets, members, messages, monitor_runtime
 from cafleet.db.database import Database
@@ -46,21 +48,31 @@ class WebFleet:
         agent: str = "claude",
         pane: str | None = "auto",
         skills: str = "",
+        shown: Shown | None = None,
     ) -> int:
-        """An active, placed member. `pane` None: pending; `skills`: JSON list without brackets."""
+        """An active, placed member. `pane` None: pending; `skills`: JSON list without brackets; `shown`: a
+        real pane."""
         marker = ', "cafleet": {"kind": "monitor"}' if monitor else ""
         card = f'{{"skills": [{skills}]{marker}}}'
         with self.database.write() as conn:
             member_id = members.insert(conn, self.fleet_id, name, description, card, self._now())
-            shown = f"%{member_id}" if pane == "auto" else pane
-            members.insert_placement(
-                conn,
-                Placement(member_id, "team", "@0", shown, "tmux", agent, self._now(), DEAD_SERVER),
-            )
+            named = f"%{member_id}" if pane == "auto" else pane
+            placement = Placement(member_id, "team", "@0", named, "tmux", agent, self._now(), DEAD_SERVER)
+            members.insert_placement(conn, placement if shown is None else _placed(placement, shown))
         return member_id
 
-    def send(self, sender: int, recipient: int, text: str, *, ack: bool = False) -> int:
-        """A delivery, notified, and ACKed a little later where wanted."""
+    def move(self, member_id: int, shown: Shown) -> None:
+        """Give the member a real pane."""
+        with self.database.write() as conn:
+            placement = members.get_placement(conn, member_id)
+            assert placement is not None
+            members.delete_placement(conn, member_id)
+            members.insert_placement(conn, _placed(placement, shown))
+
+    def send(
+        self, sender: int, recipient: int, text: str, *, ack: bool = False, notified: bool = True
+    ) -> int:
+        """A delivery, and ACKed a little later where wanted. `notified`: its line was typed."""
         with self.database.write() as conn:
             now = self._now()
             message_id = messages.insert(
@@ -69,7 +81,7 @@ class WebFleet:
                 to_member_id=recipient,
                 text=text,
                 created_at=now,
-                notified_at=now,
+                notified_at=now if notified else None,
             )
             if ack:
                 messages.complete(conn, message_id, self._now())
@@ -132,6 +144,17 @@ class WebFleet:
             )
 
 
+def _placed(placement: Placement, shown: Shown) -> Placement:
+    at = shown.address
+    return placement._replace(
+        mux_session=at.session,
+        mux_window_id=at.window,
+        mux_pane_id=at.pane,
+        coding_agent=shown.agent,
+        mux_server=at.server,
+    )
+
+
 def new_database(directory: Path) -> Database:
     """A database at the head version; the caller closes it."""
     path = str(directory / "team.db")
@@ -139,8 +162,11 @@ def new_database(directory: Path) -> Database:
     return Database(path)
 
 
-def story(fleet: WebFleet) -> dict[str, int]:
-    """A small team at work, with everything that the page can show; ids by name."""
+def story(fleet: WebFleet, panes: ShownPanes | None = None) -> dict[str, int]:
+    """A small team at work, with everything that the page can show; ids by name.
+
+    With `panes`, two work, one is at a question and was therefore not told of its last messages.
+    """
     boss = fleet.director
     monitor = fleet.member("monitor", "Looks after the others", monitor=True)
     lexer = fleet.member(
@@ -188,13 +214,26 @@ def story(fleet: WebFleet) -> dict[str, int]:
     fleet.pass_time(200)
     fleet.send(parser, lexer, "Keep them; I need the original text for messages.", ack=True)
     fleet.pass_time(400)
-    fleet.send(parser, docs, "Error messages changed: please look at chapter 4, examples 2 and 5.")
+    told = panes is None
+    fleet.send(
+        parser, docs, "Error messages changed: please look at chapter 4, examples 2 and 5.", notified=told
+    )
     fleet.pass_time(240)
     fleet.broadcast(
         boss, everyone, "Merging lexer-table at noon. Speak up now if anything of yours is open.", acked=3
     )
     fleet.pass_time(45)
     fleet.send(lexer, boss, "Both red tests are fixed. Suite is green, please review.")
+    if panes is not None:
+        for member, agent, scene in (
+            (boss, "claude", "idle"),
+            (monitor, "claude", "idle"),
+            (lexer, "codex", "working"),
+            (parser, "claude", "working"),
+            (docs, "opencode", "permission"),
+            (tests, "codex", "idle"),
+        ):
+            fleet.move(member, panes.show(agent, scene))
     return {
         "boss": boss,
         "monitor": monitor,

@@ -12,7 +12,8 @@ from tests.support.web_fleet import WebFleet
 from tests.support.web_server import Event, EventReader, WebServer
 
 from cafleet.db.database import Database
-from cafleet.web.events import MAX_WAITING_BYTES, REPLAY_LIMIT, parse_standing
+from cafleet.web.events import MAX_WAITING_BYTES
+from cafleet.web.feeds import REPLAY_LIMIT, parse_standing
 
 OwnServer = Callable[[], tuple[WebServer, Database]]
 

@@ -12,7 +12,7 @@ from tests.support.web_server import WebServer
 from cafleet.web.app import ENDPOINTS
 from cafleet.web.openapi import DESCRIPTION
 
-EXTRA = {("get", "/api/events")}
+EXTRA = {("get", "/api/events"), ("get", "/api/fleets/events")}
 
 
 def _operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -81,6 +81,8 @@ def test_answers_are_as_described(server: WebServer, fleet: WebFleet, busy: dict
 
 def test_errors_are_as_described(server: WebServer, fleet: WebFleet) -> None:
     for method, path, operation in _operations():
+        if path == "/api/fleets/events":  # It needs no fleet: the answer would have no end.
+            continue
         target = path.replace("{id}", "999999")
         for headers in ({}, {"X-Fleet-Id": "x"}, {"X-Fleet-Id": "999999"}, {"Host": "evil.example"}):
             answer = server.call(method.upper(), target, headers=headers)

@@ -47,6 +47,12 @@ class Changes(NamedTuple):
     position: Position
 
 
+def check(runtime: Runtime) -> None:
+    """Prove that the file can still be followed. Raises DatabaseError, for instance after an upgrade."""
+    with runtime.database.read():
+        pass
+
+
 def position(runtime: Runtime, fleet_id: int) -> Position:
     """Where the fleet stands now."""
     with runtime.database.read() as conn:

@@ -13,7 +13,7 @@ from cafleet.clock import format_timestamp
 from cafleet.db import members, notifications
 from cafleet.delivery.drain import LOCK_SECONDS, type_plain_line
 from cafleet.delivery.line import MAX_LINE_UNITS, ping_line, plain_line
-from cafleet.delivery.pane_state import classify, why_not
+from cafleet.delivery.pane_state import PaneState, classify, why_not
 from cafleet.errors import (
     CafleetError,
     DatabaseError,
@@ -186,14 +186,18 @@ class PaneReport(NamedTuple):
     """Notifications that are still to be typed."""
     why_held: str | None
     """One clause; None where nothing is held."""
+    state: PaneState | None = None
+    """What the pane shows; None where it was not looked at."""
 
 
-def survey(runtime: Runtime, fleet_id: int, roster: Iterable[Member]) -> dict[int, PaneReport]:
+def survey(
+    runtime: Runtime, fleet_id: int, roster: Iterable[Member], *, closely: bool = False
+) -> dict[int, PaneReport]:
     """How the panes of `roster`, members of the fleet, are at this moment, by member; those without a
     placement are left out.
 
-    One listing per multiplexer server, and one look at each live pane for which something is held. Never
-    fails because of a multiplexer.
+    One listing per multiplexer server, and one look at each live pane for which something is held, or
+    `closely` at every live pane. Never fails because of a multiplexer.
 
     Raises:
         DatabaseError.
@@ -202,7 +206,9 @@ def survey(runtime: Runtime, fleet_id: int, roster: Iterable[Member]) -> dict[in
         held = notifications.pending_count(conn, fleet_id)
     servers = _Servers(runtime)
     return {
-        member.member_id: _report(runtime, servers, member, member.placement, held.get(member.member_id, 0))
+        member.member_id: _report(
+            runtime, servers, member, member.placement, held.get(member.member_id, 0), closely=closely
+        )
         for member in roster
         if member.placement is not None
     }
@@ -246,7 +252,7 @@ def _server_of(placement: Placement) -> tuple[str, str | None]:
 
 
 def _report(
-    runtime: Runtime, servers: _Servers, member: Member, placement: Placement, held: int
+    runtime: Runtime, servers: _Servers, member: Member, placement: Placement, held: int, *, closely: bool
 ) -> PaneReport:
     pane = address(placement)
     if pane is None:
@@ -262,14 +268,16 @@ def _report(
         detail = "a shell is there" if status.shell else None
         why = "its agent has exited" if held else None
         return PaneReport(PaneCondition.EXITED, status.exit_status, detail, held, why)
-    why = _why_held(runtime, servers, member, placement, pane) if held else None
-    return PaneReport(PaneCondition.ALIVE, None, None, held, why)
+    state, why = None, None
+    if held or closely:
+        state, why = _look(runtime, servers, member, placement, pane)
+    return PaneReport(PaneCondition.ALIVE, None, None, held, why if held else None, state)
 
 
-def _why_held(
+def _look(
     runtime: Runtime, servers: _Servers, member: Member, placement: Placement, pane: PaneAddress
-) -> str:
-    """One look, as a drain would take it."""
+) -> tuple[PaneState | None, str]:
+    """One look, as a drain would take it: what the pane shows, and why something may be held there."""
     try:
         servers.expect_answer(placement)
         agent = registry.get(placement.coding_agent, runtime.config)
@@ -278,6 +286,7 @@ def _why_held(
         raise
     except CafleetError as error:
         servers.note(placement, error)
-        return str(error)
-    reason = why_not(classify(view, agent), view, member.member_id)
-    return reason or "nobody has typed it yet; its pane is free"
+        return None, str(error)
+    reading = classify(view, agent)
+    reason = why_not(reading, view, member.member_id)
+    return reading.state, reason or "nobody has typed it yet; its pane is free"

@@ -171,7 +171,9 @@ def _fleets_events(hub: Hub, readers: Workers) -> Callable[[Request], Awaitable[
     return handle
 
 
-async def _stream(request: Request, hub: Hub, readers: Workers, subject: Subject, last_id: str) -> EventStream:
+async def _stream(
+    request: Request, hub: Hub, readers: Workers, subject: Subject, last_id: str
+) -> EventStream:
     if not hub.reserve(subject):
         raise Refused(503, "too many event streams are open")
     subscriber = Subscriber()

@@ -2,6 +2,8 @@
 
 from cafleet import __version__
 from cafleet.broker.monitors import MAX_WAKE_INTERVAL_SECONDS
+from cafleet.broker.panes import PaneCondition
+from cafleet.delivery.pane_state import PaneState
 from cafleet.models import MemberKind, MemberStatus, MessageState, MessageType, NotificationState
 from cafleet.web.requests import MAX_ID, MAX_LIMIT
 from cafleet.web.rows import Json
@@ -153,6 +155,19 @@ _SCHEMAS: Json = {
             },
         }
     ),
+    "Pane": _record(
+        {
+            "member_id": _ID,
+            "condition": {"enum": [condition.value for condition in PaneCondition]},
+            "state": {
+                **_or_null({"enum": [state.value for state in PaneState]}),
+                "description": "what a live pane shows; null where that is not known",
+            },
+            "detail": _or_null({"type": "string"}),
+            "held": {**_COUNT, "description": "notifications that are still to be typed"},
+            "why_held": _or_null({"type": "string", "description": "one clause"}),
+        }
+    ),
     "Error": _record({"detail": {"type": "string"}}),
 }
 
@@ -272,10 +287,18 @@ DESCRIPTION: Json = {
         "/api/monitor/wake": {
             "post": _operation("Ask for a wake on the next tick", _ref("Monitor"), _FLEET, errors=_WRITE)
         },
+        "/api/fleets/events": {
+            "get": _operation(
+                "The list of fleets as server-sent events: fleets (data: array of Fleet), at first and "
+                "whenever it changes; besides hello and ping",
+                {"type": "string"},
+                media_type="text/event-stream",
+            )
+        },
         "/api/events": {
             "get": _operation(
                 "Changes of a fleet as server-sent events: message and ack (data: Message), member (Member), "
-                "monitor (Monitor); besides hello, ping, reset (load everything again) and gone",
+                "monitor (Monitor), pane (Pane); besides hello, ping, reset (load everything again) and gone",
                 {"type": "string"},
                 {"name": "fleet_id", "in": "query", "required": True, "schema": {"type": "integer"}},
                 {"name": "last_event_id", "in": "query", "schema": {"type": "string"}},

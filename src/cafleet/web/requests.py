@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from starlette.requests import ClientDisconnect, Request
 
-from cafleet.web.security import FLEET_HEADER, MAX_BODY_BYTES
+from cafleet.web.security import FLEET_HEADER, MAX_BODY_BYTES, single
 
 MAX_ID = 2**63 - 1
 """The largest integer that the database holds."""
@@ -161,7 +161,9 @@ async def _body(request: Request, *, expected: bool) -> object:
         if data.strip() not in (b"", b"{}"):
             raise Refused(422, "this call takes no body")
         return None
-    media_type, _, parameters = request.headers.get("content-type", "").partition(";")
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise Refused(415, "the body must not be compressed")
+    media_type, _, parameters = (single(request.headers.getlist("content-type")) or "").partition(";")
     if media_type.strip().lower() != "application/json":
         raise Refused(415, "the body must be application/json")
     if parameters.replace(" ", "").replace('"', "").lower() not in ("", "charset=utf-8"):

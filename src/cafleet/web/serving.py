@@ -27,8 +27,10 @@ class CannotListen(CafleetError):
         super().__init__(f"cannot listen on {host} port {port}: {reason}")
 
 
-def bind(host: str, port: int, *, allow_remote: bool) -> socket.socket:
-    """A listening socket. Port 0: any free one.
+def bind(
+    host: str, port: int, *, allow_remote: bool, stuck_milliseconds: int = STUCK_MILLISECONDS
+) -> socket.socket:
+    """A listening socket. Port 0: any free one. `stuck_milliseconds`: how long a reader may take nothing.
 
     Raises:
         UsageError: an address that other machines reach, without `allow_remote`.
@@ -49,7 +51,7 @@ def bind(host: str, port: int, *, allow_remote: bool) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             # Connections inherit it: a reader that takes nothing for so long is cut off by the kernel.
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MILLISECONDS)
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, stuck_milliseconds)
         listener.bind(address)
         listener.listen(BACKLOG)
     except OSError as error:
@@ -81,9 +83,9 @@ def serve(open_runtime: Callable[[], Runtime], listener: socket.socket, host: st
 
 async def _serve(open_runtime: Callable[[], Runtime], listener: socket.socket, host: str) -> None:
     loop = asyncio.get_running_loop()
-    failures: list[CafleetError] = []
+    failures: list[Exception] = []
 
-    def fail(error: CafleetError) -> None:
+    def fail(error: Exception) -> None:
         failures.append(error)
         loop.call_soon_threadsafe(server.stop)
 

@@ -41,6 +41,8 @@ async function call(path, { method = "GET", fleet = null, body = undefined } = {
   return answer;
 }
 
+export const fleetEvents = (fleet) => `/api/events?fleet_id=${fleet}`;
+export const fleetsEvents = "/api/fleets/events";
 export const getFleets = () => call("/api/fleets");
 export const getMembers = (fleet) => call("/api/members", { fleet });
 export const getTimeline = (fleet) => call("/api/timeline", { fleet });

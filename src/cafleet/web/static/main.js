@@ -19,6 +19,7 @@ const THEME_ICONS = { auto: "auto", light: "sun", dark: "moon" };
 
 let current = null; // The open fleet: {store, parts, inspector}
 let fleets = [];
+let list = null; // The open list of fleets, where no fleet is open.
 
 applyTheme(currentTheme());
 
@@ -26,7 +27,10 @@ applyTheme(currentTheme());
 
 const picker = h("select", {
   class: "picker", "aria-label": "Fleet",
-  on: { change: () => go(picker.value ? fleetPath(picker.value) : fleetsPath()) },
+  on: {
+    change: () => go(picker.value ? fleetPath(picker.value) : fleetsPath()),
+    focus: () => current && drawPicker(current.store.fleet), // Fleets come and go.
+  },
 });
 const connection = h("span", { class: "connection", data: { state: "closed" } },
   h("span", { class: "dot", "aria-hidden": "true" }), h("span", { class: "connection-text" }));
@@ -66,6 +70,15 @@ async function drawPicker(fleet) {
   } catch {
     return; // The view itself reports that the server does not answer.
   }
+  if (current?.store.fleet !== fleet) return; // Somewhere else by now.
+  fillPicker(fleet);
+  drawTitle();
+}
+
+function fillPicker(fleet) {
+  const key = JSON.stringify([fleet, fleets]);
+  if (picker.dataset.key === key) return; // An open list would close.
+  picker.dataset.key = key;
   const options = fleets.map((item) =>
     h("option", { value: item.fleet_id, selected: item.fleet_id === fleet }, `${item.name ?? "unnamed"} · ${item.fleet_id}`));
   if (!fleets.some((item) => item.fleet_id === fleet)) {
@@ -81,10 +94,11 @@ function route() {
   app.dataset.view = here.view;
   if (here.fleet === undefined) {
     closeFleet();
-    drawPicker(undefined);
     showFleets(here.view === "unknown");
     return;
   }
+  list?.destroy();
+  list = null;
   if (current?.store.fleet !== here.fleet) {
     closeFleet();
     openFleet(here.fleet);
@@ -101,7 +115,23 @@ function showFleets(unknown) {
   document.title = "Fleets · cafleet";
   // A page that is opened without an address goes to the only fleet there is.
   const open = window.location.hash === "" ? (fleet) => window.location.replace(fleetPath(fleet)) : null;
-  fill(body, fleetsPage({ unknown, openOnly: open }));
+  fillPicker(undefined);
+  list?.destroy();
+  list = fleetsPage({
+    unknown,
+    openOnly: open,
+    onFleets: (found) => {
+      fleets = found;
+      fillPicker(undefined);
+    },
+    onConnection: (state) => {
+      if (current !== null) return;
+      showConnection(state);
+      const key = state === "lost" ? "lost" : "";
+      if (key !== lastState) fillNotice(key, () => list?.retry());
+    },
+  });
+  fill(body, list.element);
 }
 
 function openFleet(fleet) {
@@ -129,6 +159,7 @@ function closeFleet() {
   current = null;
   notice.hidden = true;
   heading.hidden = true; // The list of fleets has its own.
+  lastState = "";
   connection.dataset.state = "none";
   setText(connection.lastChild, "");
 }
@@ -175,24 +206,30 @@ function drawTitle() {
 const STATES = { connecting: "Connecting", live: "Live", lost: "Disconnected", closed: "Closed" };
 let lastState = "";
 
-function drawConnection(store) {
-  const state = store.phase === "gone" ? "closed" : store.connection;
+function showConnection(state) {
   connection.dataset.state = state;
   setText(connection.lastChild, STATES[state]);
+}
+
+function drawConnection(store) {
+  const state = store.phase === "gone" ? "closed" : store.connection;
+  showConnection(state);
   const lost = state === "lost" && store.phase === "ready";
   const gone = store.phase === "gone" && store.members.size > 0;
   const key = lost ? "lost" : gone ? "gone" : "";
-  if (key !== lastState) {
-    if (lost) {
-      fill(notice, h("span", {}, "Disconnected – reconnecting. What you see may be out of date."),
-        h("button", { type: "button", class: "small-button", on: { click: () => store.stream?.retryNow() } }, "Retry now"));
-    } else if (gone) {
-      fill(notice, h("span", {}, `This fleet is closed: ${store.error}.`));
-    } else if (lastState === "lost") {
-      announce("Connected again");
-    }
-    lastState = key;
+  if (key !== lastState) fillNotice(key, () => store.stream?.retryNow(), store.error);
+}
+
+function fillNotice(key, retry, detail = "") {
+  if (key === "lost") {
+    fill(notice, h("span", {}, "Disconnected – reconnecting. What you see may be out of date."),
+      h("button", { type: "button", class: "small-button", on: { click: retry } }, "Retry now"));
+  } else if (key === "gone") {
+    fill(notice, h("span", {}, `This fleet is closed: ${detail}.`));
+  } else if (lastState === "lost") {
+    announce("Connected again");
   }
+  lastState = key;
   notice.hidden = key === "";
 }
 
@@ -219,5 +256,6 @@ setInterval(() => {
     current.parts.roster.tick();
     current.panel?.tick?.();
   }
+  list?.tick();
 }, 5_000);
 

@@ -3,11 +3,13 @@
 // Everything that arrives, from a listing or from the stream, is a whole record that replaces the one
 // with the same id. So it does not matter whether something comes twice or by both ways.
 
-import { getMembers, getMonitor, getTimeline } from "./api.js";
+import { fleetEvents, getMailbox, getMembers, getMonitor, getTimeline } from "./api.js";
 import { Stream } from "./stream.js";
 
 /** Messages kept in the page; older ones are dropped and said to be. */
 export const KEPT_MESSAGES = 1500;
+const TIMELINE_LIMIT = 200; // Deliveries in a timeline.
+const MAILBOX_LIMIT = 1000;
 
 export class Store {
   constructor(fleet) {
@@ -15,7 +17,11 @@ export class Store {
     this.members = new Map();
     this.messages = new Map();
     this.monitor = null;
+    /** What each member's pane shows; a member is missing until somebody has looked. */
+    this.panes = new Map();
     this.dropped = false;
+    /** Broadcasts (by origin) of which every delivery is here. */
+    this.whole = new Set();
     /** `loading`, `ready`, `failed` (nothing was ever loaded) or `gone`. */
     this.phase = "loading";
     this.error = "";
@@ -31,15 +37,14 @@ export class Store {
     this.stream = null;
   }
 
-  /** Load everything and follow the fleet. */
+  /** Follow the fleet; `hello` then loads everything, so that nothing falls between listing and stream. */
   start() {
     this.phase = "loading";
     this.stream?.close();
-    this.stream = new Stream(this.fleet, {
+    this.stream = new Stream(fleetEvents(this.fleet), {
       onEvent: (name, data) => this.event(name, data),
       onState: (state) => this.streamState(state),
     });
-    this.load();
     this.notify();
   }
 
@@ -68,7 +73,17 @@ export class Store {
     return this.members.get(id)?.name ?? fallback ?? `member ${id}`;
   }
 
-  /** Listings are read after the stream has begun; what it brings meanwhile is applied afterwards. */
+  /** How many messages were not shown in the member's pane yet. */
+  heldFor(id) {
+    return this.monitor?.pending.find((item) => item.member_id === id)?.pending ?? 0;
+  }
+
+  setMonitor(monitor) {
+    for (const item of [...(this.monitor?.pending ?? []), ...monitor.pending]) this.changed.members.add(item.member_id);
+    this.monitor = monitor;
+  }
+
+  /** What the stream brings while the listings are read is applied afterwards. */
   async load() {
     if (this.loading) {
       this.again = true;
@@ -76,6 +91,7 @@ export class Store {
     }
     this.loading = true;
     this.again = false;
+    const live = this.connection === "live";
     try {
       const [members, timeline, monitor] = await Promise.all([
         getMembers(this.fleet), getTimeline(this.fleet), getMonitor(this.fleet),
@@ -85,10 +101,12 @@ export class Store {
       this.messages = new Map();
       this.everything = true;
       for (const message of timeline) this.putMessage(message);
-      this.monitor = monitor;
+      this.whole = new Set();
+      this.noteWhole(timeline, TIMELINE_LIMIT);
+      this.setMonitor(monitor);
       this.phase = "ready";
       this.error = "";
-      this.stale = false;
+      this.stale = !live; // Read without a stream: what came since is not known.
     } catch (error) {
       if (this.phase !== "ready") {
         this.phase = error.status === 404 || error.status === 409 ? "gone" : "failed";
@@ -124,12 +142,20 @@ export class Store {
       this.waiting.push([name, data]);
       return;
     }
-    if (name === "message" || name === "ack") this.putMessage(data);
-    else if (name === "member") {
+    if (name === "message" || name === "ack") {
+      const origin = data.origin_message_id;
+      // One transaction stores a broadcast and one reading brings it: who sees its beginning gets it all.
+      if (name === "message" && origin !== null && !this.knows(origin)) this.whole.add(origin);
+      this.putMessage(data);
+    } else if (name === "member") {
       this.members.set(data.member_id, data);
       this.changed.members.add(data.member_id);
-    } else if (name === "monitor") this.monitor = data;
-    else if (name === "hello" && (this.phase === "failed" || this.stale)) this.load();
+    } else if (name === "monitor") this.setMonitor(data);
+    else if (name === "pane") {
+      this.panes.set(data.member_id, data);
+      this.changed.members.add(data.member_id);
+    }
+    else if (name === "hello" && (this.phase !== "ready" || this.stale)) this.load();
     this.notify();
   }
 
@@ -142,9 +168,34 @@ export class Store {
     if (this.messages.size > KEPT_MESSAGES * 1.2) this.forgetOldest();
   }
 
+  knows(origin) {
+    for (const message of this.messages.values()) if (message.origin_message_id === origin) return true;
+    return false;
+  }
+
+  /**
+   * Learn from a listing, newest status first, which broadcasts it holds to the last delivery: no delivery has
+   * an older status than its creation, so all are there when the listing reaches back beyond that.
+   */
+  noteWhole(listing, limit) {
+    const reached = listing.length < limit ? "" : listing.at(-1).status_timestamp;
+    for (const { origin_message_id: origin, created_at: created } of listing) {
+      if (origin !== null && created > reached) this.whole.add(origin);
+    }
+  }
+
+  /** Load the deliveries of a broadcast that the timeline left out. */
+  async completeBroadcast(origin, sender) {
+    const listing = await getMailbox(this.fleet, sender, "sent", MAILBOX_LIMIT);
+    for (const message of listing) if (message.origin_message_id === origin) this.putMessage(message);
+    this.noteWhole(listing, MAILBOX_LIMIT);
+    this.notify();
+  }
+
   forgetOldest() {
     const ids = [...this.messages.keys()].sort((a, b) => a - b);
     for (const id of ids.slice(0, ids.length - KEPT_MESSAGES)) {
+      this.whole.delete(this.messages.get(id).origin_message_id);
       this.messages.delete(id);
       this.changed.messages.add(id);
     }
@@ -153,6 +204,8 @@ export class Store {
 
   streamState(state) {
     this.connection = state;
+    // Whatever keeps the stream away, a listing tells what it is, or is better than nothing.
+    if (state === "lost" && this.phase === "loading") this.load();
     this.notify();
   }
 

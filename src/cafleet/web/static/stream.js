@@ -1,4 +1,4 @@
-// The live connection: one event stream of one fleet, resumed where it broke off.
+// The live connection: one event stream, resumed where it broke off.
 //
 // The browser's own reconnection is not used: it gives up on an error status, and it does not notice
 // a connection that died in its sleep. A watchdog does, since the server says something every 15 s.
@@ -8,14 +8,15 @@ const FIRST_DELAY = 400;
 const LONGEST_DELAY = 8_000;
 const HIDDEN_LIMIT = 30_000; // Browsers allow six connections to a server: a hidden tab gives its own back.
 
-const EVENTS = ["hello", "message", "ack", "member", "monitor", "reset", "gone"];
+const EVENTS = ["hello", "message", "ack", "member", "monitor", "pane", "fleets", "reset", "gone"];
 
 export class Stream {
   /**
-   * `onEvent(name, data)`, in order; `onState(state)` with `connecting`, `live`, `lost` or `closed`.
+   * `address`: path and query. `onEvent(name, data)`, in order; `onState(state)` with `connecting`,
+   * `live`, `lost` or `closed`.
    */
-  constructor(fleet, { onEvent, onState }) {
-    this.fleet = fleet;
+  constructor(address, { onEvent, onState }) {
+    this.address = address;
     this.onEvent = onEvent;
     this.onState = onState;
     this.lastId = "";
@@ -36,9 +37,8 @@ export class Stream {
     if (this.closed) return;
     clearTimeout(this.timers.retry);
     this.source?.close();
-    const query = new URLSearchParams({ fleet_id: String(this.fleet) });
-    if (this.lastId) query.set("last_event_id", this.lastId);
-    const source = new EventSource(`/api/events?${query}`);
+    const resume = this.lastId && `&last_event_id=${encodeURIComponent(this.lastId)}`;
+    const source = new EventSource(this.address + resume);
     this.source = source;
     this.watch();
     for (const name of EVENTS) {

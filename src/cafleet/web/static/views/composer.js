@@ -160,7 +160,7 @@ export function composer(store) {
       return;
     }
     status.append(" ", h("button", {
-      type: "button", class: "link-button", on: { click: () => { field.value = written; grow(); field.focus(); } },
+      type: "button", class: "link-button", on: { click: () => { field.value = written; key = error.status === 0 ? mine : null; grow(); field.focus(); } },
     }, "Put the text back"));
   }
 

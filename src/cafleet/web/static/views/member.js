@@ -3,8 +3,8 @@
 import { acknowledge, getMailbox } from "../api.js";
 import { fill, h, icon, setText } from "../dom.js";
 import { fleetPath, memberPath } from "../router.js";
-import { ago, duration, fullTime, secondsSince } from "../time.js";
-import { ackMark, avatar, bodyText, errorCard, newestActivity, paneText, presence, timeElement } from "./parts.js";
+import { ago, fullTime } from "../time.js";
+import { ackMark, avatar, bodyText, errorCard, heldText, paneSentence, paneText, presence, timeElement } from "./parts.js";
 
 const PAGE = 50;
 const MOST = 1000;
@@ -116,7 +116,7 @@ export function memberPanel(store, id, box, address) {
   let drawn = "";
   function drawHead() {
     const member = store.members.get(id);
-    const now = JSON.stringify([member ?? null, store.phase]);
+    const now = JSON.stringify([member ?? null, store.phase, store.panes.get(id) ?? null, store.heldFor(id)]);
     if (now === drawn) return;
     drawn = now;
     if (member === undefined) {
@@ -134,14 +134,17 @@ export function memberPanel(store, id, box, address) {
   }
 
   function drawFacts(member) {
-    const seconds = secondsSince(newestActivity(member));
+    const pane = store.panes.get(id) ?? null;
+    const held = heldText(store.heldFor(id), pane);
+    const stands = presence(member, pane);
     const placement = member.placement;
     const fact = (name, ...value) => [h("dt", {}, name), h("dd", {}, ...value)];
     fill(facts,
       member.description && fact("Task", h("span", { dir: "auto" }, member.description)),
-      fact("State", presence(member, seconds, seconds === null ? "" : duration(seconds)).text),
+      fact("State", [stands.text, stands.unread].filter(Boolean).join(" · ")),
+      held && fact("Held", h("span", { class: "warn-text" }, held)),
       placement && fact("Agent", placement.coding_agent),
-      fact("Pane", placement === null ? "none" : `${paneText(member)} in ${placement.mux_session}`),
+      fact("Pane", [placement === null ? "none" : `${paneText(member)} in ${placement.mux_session}`, paneSentence(pane)].filter(Boolean).join("; ")),
       member.skills.length > 0 && fact("Skills", member.skills.map((skill) => h("span", { class: "tag" }, skillText(skill)))),
       fact(member.status === "active" ? "Since" : "Left",
         h("time", { title: fullTime(member.deregistered_at ?? member.registered_at) }, ago(member.deregistered_at ?? member.registered_at))));

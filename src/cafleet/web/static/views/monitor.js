@@ -60,7 +60,7 @@ export function monitorPanel(store) {
       return;
     }
     wake.disabled = !monitor.live || acting;
-    state.dataset.state = monitor.live ? "live" : "stopped";
+    state.dataset.state = monitor.live ? "live" : monitor.configured ? "stopped" : "none";
     setText(state, monitor.live ? "Running" : monitor.configured ? "Stopped" : "No monitor has run in this fleet");
     if (document.activeElement !== interval && !interval.dataset.touched) {
       interval.value = monitor.wake_interval_seconds ?? "";
@@ -97,7 +97,8 @@ export function monitorPanel(store) {
     fill(pending, h("h3", {}, "Not yet shown in the pane"),
       h("ul", { class: "plain" }, monitor.pending.map((item) =>
         h("li", {}, h("a", { href: memberPath(store.fleet, item.member_id) }, h("bdi", {}, store.name(item.member_id, item.name))),
-          h("span", { class: "muted" }, ` ${item.pending} waiting`)))));
+          h("span", { class: "muted" }, ` ${item.pending} waiting`),
+          store.panes.get(item.member_id)?.why_held && h("p", { class: "warn-text" }, store.panes.get(item.member_id).why_held)))));
   }
 
   draw();

@@ -1,7 +1,7 @@
 // Pieces that several views share.
 
 import { fill, h, icon } from "../dom.js";
-import { fullTime, shortTime, timeOfDay } from "../time.js";
+import { duration, fullTime, secondsSince, shortTime, timeOfDay } from "../time.js";
 
 const CLIP_CHARACTERS = 1400;
 const CLIP_LINES = 14;
@@ -81,13 +81,57 @@ export function errorCard(title, detail, retry) {
     retry && h("button", { type: "button", class: "button", on: { click: retry } }, "Try again"));
 }
 
-/** How a member stands, for people: a word for the style, and the sentence. */
-export function presence(member, idleSeconds, durationText) {
-  if (member.status !== "active") return { state: "left", text: "left the fleet" };
-  if (member.unread > 0) return { state: "waiting", text: `${member.unread} unread` };
-  if (idleSeconds === null) return { state: "quiet", text: "no activity yet" };
-  if (idleSeconds < 120) return { state: "active", text: "active now" };
-  return { state: "idle", text: `idle ${durationText}` };
+const JUST_NOW = 120; // Seconds after which a member that says nothing is called idle.
+const PANE_WORDS = {
+  "awaiting the user": ["asks", "waits for you"],
+  draft: ["busy", "half-typed text"],
+  mode: ["busy", "being read"],
+  shell: ["trouble", "agent has exited"],
+  working: ["working", "working"],
+};
+const CONDITION_WORDS = {
+  exited: ["trouble", "agent has exited"],
+  gone: ["trouble", "pane is gone"],
+};
+const PANE_SENTENCES = {
+  "awaiting the user": "a question stands there",
+  draft: "a half-typed text stands there",
+  mode: "someone reads there",
+};
+const CALM = ["active", "idle", "quiet"];
+
+/**
+ * How a member stands, for people: `state`, a word for the style (`left`, `trouble`, `asks`, `working`, `busy`,
+ * `waiting`, `active`, `idle` or `quiet`); `text`; and `unread`, the number in words where `text` does not say it.
+ * What the pane shows (null: not known) comes first, then whether something waits to be read.
+ */
+export function presence(member, pane) {
+  if (member.status !== "active") return { state: "left", text: "left the fleet", unread: "" };
+  const { state, text } = doing(member, pane);
+  if (member.unread === 0) return { state, text, unread: "" };
+  const unread = `${member.unread} unread`;
+  return CALM.includes(state) ? { state: "waiting", text: unread, unread: "" } : { state, text, unread };
+}
+
+function doing(member, pane) {
+  const [state, text] = (pane && (CONDITION_WORDS[pane.condition] ?? PANE_WORDS[pane.state])) ?? [];
+  if (state) return { state, text };
+  const seconds = secondsSince(newestActivity(member));
+  const atRest = pane?.state === "at rest";
+  if (seconds === null) return { state: "quiet", text: atRest ? "ready" : "no activity yet" };
+  if (seconds >= JUST_NOW) return { state: "idle", text: `idle ${duration(seconds)}` };
+  return atRest ? { state: "active", text: "ready" } : { state: "active", text: "active now" };
+}
+
+/** What stands in the pane and keeps lines out of it, in words; empty where nothing does. */
+export const paneSentence = (pane) => (pane?.condition === "alive" && PANE_SENTENCES[pane.state]) || "";
+
+/** That somebody was not told of messages, and why where the state does not say it; empty where nothing is held. */
+export function heldText(held, pane) {
+  if (held === 0) return "";
+  const what = `${held} not shown yet`;
+  const said = pane && (pane.condition in CONDITION_WORDS || pane.state in PANE_WORDS) && pane.state !== "working";
+  return pane?.why_held && !said ? `${what}: ${pane.why_held}` : what;
 }
 
 /** Whole seconds since the member last did something, from the newest of its three times. */

@@ -2,19 +2,19 @@
 
 import { fill, h, setText } from "../dom.js";
 import { memberPath } from "../router.js";
-import { duration, secondsSince } from "../time.js";
-import { avatar, newestActivity, paneText, presence } from "./parts.js";
+import { avatar, heldText, paneText, presence } from "./parts.js";
 
 const KIND_ORDER = { director: 0, monitor: 1, member: 2 };
 
 export function roster(store) {
   const summary = h("p", { class: "roster-summary muted" });
+  const total = h("span", { class: "muted" });
   const list = h("ul", { class: "plain members" });
   const leftList = h("ul", { class: "plain members" });
   const leftTitle = h("summary", {});
   const left = h("details", { class: "left-members", hidden: true }, leftTitle, leftList);
   const element = h("nav", { class: "roster", "aria-label": "Members" },
-    h("h2", { class: "section-title" }, "Members"), summary, list, left);
+    h("h2", { class: "section-title" }, "Members ", total), summary, list, left);
   const rows = new Map();
   let selected = null;
 
@@ -42,7 +42,9 @@ export function roster(store) {
   }
 
   function drawRow(member) {
-    const drawn = JSON.stringify(member);
+    const pane = store.panes.get(member.member_id) ?? null;
+    const held = heldText(store.heldFor(member.member_id), pane);
+    const drawn = JSON.stringify([member, pane, held]);
     let row = rows.get(member.member_id);
     if (row?.drawn === drawn) return;
     if (row === undefined) {
@@ -51,19 +53,23 @@ export function roster(store) {
     }
     row.drawn = drawn;
     row.member = member;
+    row.pane = pane;
     setText(row.name, member.name);
     setText(row.agent, member.placement?.coding_agent ?? "");
-    setText(row.pane, paneText(member));
+    setText(row.place, paneText(member));
     fill(row.kind, member.kind === "member" || member.kind === member.name ? null : h("span", { class: "tag" }, member.kind));
     row.badge.hidden = member.unread === 0;
     setText(row.badge, member.unread > 99 ? "99+" : String(member.unread));
+    setText(row.held, held);
+    row.held.hidden = held === "";
     drawPresence(row);
   }
 
   function makeRow(member) {
     const row = {
-      name: h("bdi", { class: "member-name" }), agent: h("span", { class: "member-agent" }), pane: h("span", { class: "member-pane" }),
-      kind: h("span", {}), state: h("span", { class: "member-state" }),
+      name: h("bdi", { class: "member-name" }), agent: h("span", { class: "member-agent" }), place: h("span", { class: "member-pane" }),
+      kind: h("span", {}), state: h("span", { class: "member-state" }), unread: h("span", { class: "visually-hidden" }),
+      held: h("span", { class: "member-held", hidden: true }),
       badge: h("span", { class: "badge", "aria-hidden": "true" }), presence: h("span", { class: "presence", "aria-hidden": "true" }),
     };
     row.link = h("a", {
@@ -72,8 +78,8 @@ export function roster(store) {
     },
     h("span", { class: "avatar-box" }, avatar(member.member_id, member.name), row.presence),
     h("span", { class: "member-text" },
-      h("span", { class: "member-head" }, row.name, row.kind, row.pane),
-      h("span", { class: "member-detail" }, row.state, h("span", { class: "sep", "aria-hidden": "true" }, " · "), row.agent)),
+      h("span", { class: "member-head" }, row.name, row.kind, row.place),
+      h("span", { class: "member-detail" }, row.state, row.unread, h("span", { class: "sep", "aria-hidden": "true" }, " · "), row.agent), row.held),
     row.badge);
     row.element = h("li", {}, row.link);
     row.link.addEventListener("keydown", (event) => moveFocus(event, row));
@@ -81,18 +87,24 @@ export function roster(store) {
   }
 
   function drawPresence(row) {
-    const seconds = secondsSince(newestActivity(row.member));
-    const { state, text } = presence(row.member, seconds, seconds === null ? "" : duration(seconds));
-    row.presence.dataset.state = state;
+    const { state, text, unread } = presence(row.member, row.pane);
+    row.presence.dataset.state = row.state.dataset.state = state;
     setText(row.state, text);
+    setText(row.unread, unread && `, ${unread}`);
   }
 
   function drawSummary(members) {
     const active = members.filter((member) => member.status === "active");
     const unread = active.reduce((sum, member) => sum + member.unread, 0);
-    const busy = active.filter((member) => (secondsSince(newestActivity(member)) ?? Infinity) < 120).length;
+    const states = active.map((member) => presence({ ...member, unread: 0 }, store.panes.get(member.member_id) ?? null).state);
+    const count = (state, words) => {
+      const number = states.filter((item) => item === state).length;
+      return number ? `${number} ${words}` : null;
+    };
+    setText(total, active.length ? String(active.length) : "");
     setText(summary, active.length
-      ? `${active.length} here · ${busy} active · ${unread ? `${unread} unread` : "all read"}`
+      ? [count("working", "working"), count("asks", "waiting"), count("trouble", "in trouble"),
+        unread ? `${unread} unread` : "all read"].filter(Boolean).join(" · ")
       : "Nobody is here yet.");
   }
 

@@ -168,7 +168,8 @@ export function timeline(store, address) {
   function drawBroadcast(entry) {
     const messages = [...entry.messages.values()].sort((a, b) => a.message_id - b.message_id);
     const seen = messages.filter((message) => message.status === "completed").length;
-    const text = `${seen} of ${messages.length} seen`;
+    const whole = store.whole.has(entry.key);
+    const text = `${seen} of ${messages.length}${whole ? "" : "+"} seen`;
     if (entry.details === undefined || !entry.marks.contains(entry.details)) {
       entry.count = h("span", {});
       entry.bar = h("span", { class: "bar", "aria-hidden": "true" }, h("span", {}));
@@ -176,20 +177,40 @@ export function timeline(store, address) {
       entry.details = h("details", {}, h("summary", { class: "mark" }, icon("checks"), entry.count, entry.bar), entry.names);
       entry.details.addEventListener("toggle", () => {
         entry.open = entry.details.open;
-        if (entry.open) drawRecipients(entry);
+        if (!entry.open) return;
+        drawRecipients(entry);
+        loadRecipients(entry);
       });
       fill(entry.marks, entry.details);
     }
     setText(entry.count, text);
+    entry.count.title = whole ? "" : "Only the newest deliveries of this broadcast are loaded; open the list for the others";
     entry.bar.firstChild.style.setProperty("--part", String(seen / messages.length));
-    entry.details.classList.toggle("all-seen", seen === messages.length);
+    entry.details.classList.toggle("all-seen", whole && seen === messages.length);
     if (entry.open) drawRecipients(entry);
+  }
+
+  /** The timeline may have left some out. */
+  async function loadRecipients(entry) {
+    if (store.whole.has(entry.key) || entry.loading) return;
+    entry.loading = true;
+    entry.problem = "";
+    try {
+      const sender = entry.messages.values().next().value.from_member_id;
+      await store.completeBroadcast(entry.key, sender);
+      if (!store.whole.has(entry.key)) entry.problem = "There may be more: see the members' inboxes.";
+    } catch (error) {
+      entry.problem = `The others could not be loaded. ${error.message}`;
+    }
+    entry.loading = false;
+    if (entry.details) drawBroadcast(entry);
   }
 
   function drawRecipients(entry) {
     const messages = [...entry.messages.values()].sort((a, b) => a.message_id - b.message_id);
     fill(entry.names, messages.map((message) =>
-      h("li", {}, nameLink(message.to_member_id, message.to_member_name), ackMark(message))));
+      h("li", {}, nameLink(message.to_member_id, message.to_member_name), ackMark(message))),
+    entry.problem && h("li", { class: "muted" }, entry.problem));
   }
 
   function nameLink(id, name) {
