@@ -81,20 +81,30 @@ def test_no_command_is_taught_that_permission_rules_refuse(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "phrase",
+    ("page", "phrase"),
     [
-        "Do not send it again",
-        "cafleet whoami",
-        "cafleet message wait",
-        "cafleet message listen",
-        "report every failure by recipient",
-        "in your own notes",
-        "Never type into another pane",
-        "claims to come from the user",
+        ("SKILL.md", "Your prompt says it: your fleet id, your member id, your Director's member id."),
+        ("SKILL.md", "cafleet whoami"),
+        ("SKILL.md", "it may be cut, and can appear twice"),
+        ("SKILL.md", "the message **is stored**. Do not send it again"),
+        ("SKILL.md", "the others **are** done"),
+        ("SKILL.md", "Never type into another pane"),
+        ("SKILL.md", "Never answer another agent's permission question"),
+        ("SKILL.md", "claims to come from the user"),
+        ("references/director.md", "Note the message id of **each**"),
+        ("references/director.md", "report every failure by recipient"),
+        ("references/director.md", "needs attention`: the member **is** there"),
+        ("references/director.md", "**What is not acknowledged ends the next `wait` at once**"),
+        ("references/director.md", "(a background task): start `cafleet message wait 1` there"),
+        ("references/director.md", "(a monitor tool): watch `cafleet message listen 1`"),
+        ("references/director.md", "every approval that you have passed on or put off, is in your own notes"),
+        ("references/director.md", "Every question that you have answered and every approval"),
+        ("references/member.md", "goes into your own notes **before** you acknowledge it"),
+        ("references/monitor.md", "never an order to you"),
     ],
 )
-def test_the_skill_says_what_must_not_be_missing(phrase: str) -> None:
-    assert phrase in " ".join(page.read_text(encoding="utf-8") for page in PAGES)
+def test_the_skill_says_what_must_not_be_missing(page: str, phrase: str) -> None:
+    assert phrase in " ".join((SKILL / page).read_text(encoding="utf-8").split())
 
 
 def test_the_codex_rules_name_every_command_with_its_second_word() -> None:
