@@ -105,6 +105,20 @@ def test_a_new_request_is_tried_although_the_pane_fails(watched: WatchedFleet) -
     assert _woken(watched) == 1
 
 
+def test_a_respawned_monitor_is_woken_at_once(watched: WatchedFleet) -> None:
+    watched.multiplexer.remove_pane(watched.pane(watched.watch))
+    loop = watched.loop(Cadence(5, 5))
+    watched.ticks(loop, 42)  # The next try would be ten ticks away.
+    assert watched.row().last_wake_at is None
+    again = members.RespawnRequest(watched.watch.member_id, "Again.", str(watched.directory))
+    members.respawn_member(watched.runtime, again, start_wait_seconds=0)
+    pane = watched.pane_now(watched.watch)
+    pane.program = ComposerProgram(claude_screen)
+    pane.program.show(pane)
+    watched.ticks(loop, 1)
+    assert _woken(watched) == 1
+
+
 def test_a_fleet_without_a_monitor(watched: WatchedFleet) -> None:
     members.delete_member(watched.runtime, watched.watch.member_id)
     loop = watched.loop(Cadence(5, 5))

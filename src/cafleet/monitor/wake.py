@@ -5,6 +5,7 @@ from collections.abc import Callable
 from cafleet.agents import registry
 from cafleet.broker.members import RosterEntry, list_members, pane_of
 from cafleet.clock import format_timestamp, parse_timestamp
+from cafleet.db import members
 from cafleet.delivery.drain import type_plain_line
 from cafleet.delivery.pane_state import PaneState, classify
 from cafleet.errors import CafleetError, DatabaseError, NoPane
@@ -34,6 +35,8 @@ class Wake:
     ) -> None:
         self._runtime, self._lease, self._journal, self._monotonic = runtime, lease, journal, monotonic
         self._backoff: Backoff[str] = Backoff(lease.claimed.tick_seconds)
+        self._failed_at: Placement | None = None
+        """Where the monitor was when a wake failed; another pane is tried at once."""
         self._tried_request: str | None = None
         self._queued_at: Placement | None = None
         """Where the last wake was typed, if its agent was at work then: it lies in that agent's queue."""
@@ -55,7 +58,9 @@ class Wake:
         if request is None and not self._is_scheduled(row):
             return
         if self._backoff.waiting() and request in (None, self._tried_request):
-            return
+            if self._placement() == self._failed_at:
+                return
+            self._backoff.forget(_SUBJECT)
         self._tried_request = request
         try:
             told = self._wake(asked=request is not None)
@@ -70,6 +75,7 @@ class Wake:
             return
         if is_failing(told):
             self._backoff.failed(_SUBJECT)
+            self._failed_at = self._placement()
         self._journal.state(_SUBJECT, f"no wake: {told.reason}")
 
     def _is_scheduled(self, row: MonitorRuntime) -> bool:
@@ -98,6 +104,12 @@ class Wake:
             self._journal.over(_SUBJECT)
             self._journal.say(f"member {monitor.member_id} was woken")
         return told
+
+    def _placement(self) -> Placement | None:
+        """The monitor's, as it is now."""
+        with self._runtime.database.read() as connection:
+            monitor = members.active_monitor(connection, self._lease.fleet_id)
+            return None if monitor is None else members.get_placement(connection, monitor)
 
     def _is_at_work(self, monitor: Member) -> bool:
         """Whether its screen says so. Agents queue what they are told meanwhile: one wake there is enough."""
