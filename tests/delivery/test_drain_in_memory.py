@@ -10,8 +10,16 @@ from tests.support.standin import BLIND
 from tests.support.team import Team
 
 from cafleet.clock import format_timestamp, utc_now
-from cafleet.delivery.drain import Attempted, drain_fleet, drain_for_message, type_plain_line
+from cafleet.delivery.drain import (
+    LOCK_SECONDS,
+    SEND_SECONDS,
+    Attempted,
+    drain_fleet,
+    drain_for_message,
+    type_plain_line,
+)
 from cafleet.delivery.line import ping_line, render_line
+from cafleet.delivery.pane_channel import ENTERED, NOT_SHOWN, PASTED
 from cafleet.errors import DatabaseFull, MultiplexerError, MultiplexerTimeout
 from cafleet.models import Notification, NotificationState
 from cafleet.multiplexer.base import PaneAddress
@@ -39,6 +47,18 @@ def standin(**options: object) -> ComposerProgram:
 
 def line_of(team: Team, message_id: int) -> str:
     return render_line(team.message(message_id), 200)
+
+
+def note_from_long_ago(team: Team, address: PaneAddress, note: str = PASTED) -> None:
+    """The pane's note as it is when nobody needs to mind it any more."""
+    with pane_lock(team.runtime.config.data_directory, "tmux", address) as lock:
+        lock.leave_note(note, 0.0)
+
+
+def fresh_note(team: Team, address: PaneAddress, note: str) -> None:
+    """The pane's note right after its holder was killed."""
+    with pane_lock(team.runtime.config.data_directory, "tmux", address) as lock:
+        lock.leave_note(note, 30.0)
 
 
 def at_call(memory: MemoryMultiplexer, method: str, action: Callable[[], object], *, nth: int = 1) -> None:
@@ -247,6 +267,9 @@ def test_a_multiplexer_error_is_the_notifications_own(
     assert drain_for_message(team.runtime, message_id) == failed(str(error))
     assert not team.is_notified(message_id)
     # Retried later, by whoever comes: the line that may be left over is finished, not typed again.
+    if (call, type(error)) == ("paste", MultiplexerTimeout):
+        assert drain_for_message(team.runtime, message_id) == deferred(NOT_SHOWN)
+        note_from_long_ago(team, address)
     assert drain_for_message(team.runtime, message_id) == NOTIFIED
     assert len(memory.pane(address).pasted) == 1
 
@@ -542,6 +565,148 @@ def test_a_wake_that_was_left_over_is_finished_first(team: Team, memory: MemoryM
     assert program.submitted == [tick, line_of(team, message_id)]
 
 
+@pytest.mark.parametrize("bodies", [["one", "two"], ["one", "two", "three"], ["one", "one"]])
+def test_lines_that_were_joined_are_submitted_and_all_stamped(
+    team: Team, memory: MemoryMultiplexer, bodies: list[str]
+) -> None:
+    """An agent showed the pastes of two senders at once: that must not bar its pane for ever."""
+    address, program = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    ids = [team.store(ada, body) for body in bodies]
+    last = team.store(ada, "last")
+    joined = "".join(line_of(team, message_id) for message_id in ids)
+    program.composer = joined
+    program.show(memory.pane(address))
+    assert drain_for_message(team.runtime, last) == NOTIFIED
+    assert program.submitted == [joined, line_of(team, last)]
+    assert all(team.is_notified(message_id) for message_id in [*ids, last])
+
+
+def test_a_line_that_was_joined_with_itself_is_submitted_once(team: Team, memory: MemoryMultiplexer) -> None:
+    address, program = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    program.composer = line_of(team, message_id) * 2
+    program.show(memory.pane(address))
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert len(program.submitted) == 1
+
+
+@pytest.mark.parametrize("words", ["{0}{1} and mine", "{0} mine {1}", "mine {0}{1}"])
+def test_words_among_joined_lines_are_a_persons(team: Team, memory: MemoryMultiplexer, words: str) -> None:
+    address, program = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    ids = [team.store(ada, "one"), team.store(ada, "two")]
+    program.composer = words.format(*(line_of(team, message_id) for message_id in ids))
+    program.show(memory.pane(address))
+    assert drain_for_message(team.runtime, ids[0]) == deferred("a draft stands in its composer")
+    assert not memory.pane(address).touched
+
+
+# -- what is still to be shown -------------------------------------------------------------------
+
+
+class Late(ComposerProgram):
+    """Takes keys at once, and shows what they did when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(standin_screen)
+        self.shown = False
+
+    def show(self, pane: MemoryPane) -> None:
+        if not pane.rows or self.shown:
+            super().show(pane)
+
+    def catch_up(self, pane: MemoryPane) -> None:
+        self.shown = True
+        self.show(pane)
+
+
+def test_nothing_is_pasted_behind_a_paste_that_is_still_to_be_shown(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    program = Late()
+    address, _ = memory.add_composer(program)
+    ada = team.add("ada", address)
+    first, second = team.store(ada, "one"), team.store(ada, "two")
+    assert drain_for_message(team.runtime, first) == deferred(NOT_SHOWN)
+    for _ in range(3):
+        assert drain_for_message(team.runtime, second) == deferred(NOT_SHOWN)
+    assert memory.pane(address).pasted == [line_of(team, first)]
+    assert memory.pane(address).enters == 0
+    program.catch_up(memory.pane(address))
+    assert drain_for_message(team.runtime, second) == NOTIFIED
+    assert program.submitted == [line_of(team, first), line_of(team, second)]
+    assert team.is_notified(first)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_late_paste_is_waited_for(team: Team, memory: MemoryMultiplexer, plain: bool) -> None:
+    """Its sender was killed right after the paste."""
+    program = Late()
+    address, _ = memory.add_composer(program)
+    ada = team.add("ada", address)
+    first, second = team.store(ada, "one"), team.store(ada, "two")
+    program.composer = line_of(team, first)
+    fresh_note(team, address, PASTED)
+    at_call(memory, "look", lambda: program.catch_up(memory.pane(address)), nth=3)
+    if plain:
+        assert type_plain_line(team.runtime, team.member(ada), "wake up") == NOTIFIED
+    else:
+        assert drain_for_message(team.runtime, second) == NOTIFIED
+    assert program.submitted == [line_of(team, first), "wake up" if plain else line_of(team, second)]
+    assert len(memory.pane(address).pasted) == 1
+
+
+def test_a_paste_that_is_never_shown_is_repeated_in_the_end(team: Team, memory: MemoryMultiplexer) -> None:
+    address, program = memory.add_composer(standin(ignore_pastes=True))
+    message_id = team.store(team.add("ada", address))
+    for _ in range(2):
+        assert drain_for_message(team.runtime, message_id) == deferred(NOT_SHOWN)
+    assert len(memory.pane(address).pasted) == 1
+    note_from_long_ago(team, address)
+    program.ignore_pastes = False
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert len(memory.pane(address).pasted) == 2
+
+
+def test_an_enter_that_is_still_to_be_shown_is_not_repeated(team: Team, memory: MemoryMultiplexer) -> None:
+    """Its sender was killed right after the Enter: a further one would answer whatever comes next."""
+    program = Late()
+    address, _ = memory.add_composer(program)
+    message_id = team.store(team.add("ada", address))
+    program.composer = line_of(team, message_id)
+    ComposerProgram.show(program, memory.pane(address))
+    program.enter(memory.pane(address))
+    fresh_note(team, address, ENTERED)
+    at_call(memory, "look", lambda: program.catch_up(memory.pane(address)), nth=3)
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert memory.pane(address).enters == 0
+    assert program.submitted == [line_of(team, message_id)]
+    assert team.is_notified(message_id)
+
+
+def test_an_enter_that_was_never_pressed_is_pressed(team: Team, memory: MemoryMultiplexer) -> None:
+    """Its sender was killed right before the Enter."""
+    address, program = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    program.composer = line_of(team, message_id)
+    program.show(memory.pane(address))
+    fresh_note(team, address, ENTERED)
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert memory.pane(address).enters == 1
+    assert program.submitted == [line_of(team, message_id)]
+
+
+def test_what_was_seen_through_leaves_no_note(team: Team, memory: MemoryMultiplexer) -> None:
+    address, _ = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    for number in range(3):
+        assert drain_for_message(team.runtime, team.store(ada, f"{number}")) == NOTIFIED
+    assert [method for method, _ in memory.calls] == ["look", "paste", "press_enter"] * 3
+    with pane_lock(team.runtime.config.data_directory, "tmux", address) as lock:
+        assert lock.note == ""
+
+
 # -- revalidation and stamps ---------------------------------------------------------------------
 
 
@@ -686,6 +851,69 @@ def test_a_lock_that_cannot_be_made_fails_the_notification_only(
     assert told.state is NotificationState.FAILED
     assert "lock" in (told.reason or "")
     assert memory.calls == []
+
+
+class Clock:
+    """Seconds that pass only when they are told to."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+        self.asked: list[Callable[[], object]] = []
+        """What else happens when the time is asked for, one after the other."""
+
+    def __call__(self) -> float:
+        if self.asked:
+            self.asked.pop(0)()
+        return self.seconds
+
+    def pass_by(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+def test_a_send_types_others_lines_for_a_limited_time(team: Team, memory: MemoryMultiplexer) -> None:
+    address, program = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    ids = [team.store(ada, f"number {number}") for number in range(20)]
+    clock = Clock()
+    memory.before = lambda method, _: clock.pass_by(1.0 if method == "paste" else 0.0)
+    told = drain_for_message(team.runtime, ids[-1], monotonic=clock)
+    assert told == deferred("pane is busy")
+    typed = int(SEND_SECONDS)
+    assert program.submitted == [line_of(team, message_id) for message_id in ids[:typed]]
+    assert not team.is_notified(ids[-1])
+    drain_fleet(team.runtime, team.fleet_id, Attempted())
+    assert program.submitted == [line_of(team, message_id) for message_id in ids]
+
+
+def test_a_send_waits_for_the_lock_for_a_limited_time(team: Team, memory: MemoryMultiplexer) -> None:
+    address, _ = memory.add_composer(standin())
+    message_id = team.store(team.add("ada", address))
+    clock = Clock()
+    clock.asked = [lambda: None, lambda: None, lambda: clock.pass_by(LOCK_SECONDS)]
+    with pane_lock(team.runtime.config.data_directory, "tmux", address):
+        assert drain_for_message(team.runtime, message_id, monotonic=clock) == deferred("pane is busy")
+    assert clock.asked == [], "the lock was waited for more than once"
+    assert memory.calls == []
+
+
+def test_a_send_ends_once_another_has_typed_its_line(team: Team, memory: MemoryMultiplexer) -> None:
+    """Not only once the other, which has many more to type, lets go of the pane."""
+    address, _ = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    team.store(ada, "older")
+    message_id = team.store(ada)
+    clock, other = Clock(), team.another_database()
+
+    def stamp() -> None:
+        with other.write() as connection:
+            connection.execute("UPDATE messages SET notified_at = created_at")
+
+    clock.asked = [lambda: None, stamp]
+    with pane_lock(team.runtime.config.data_directory, "tmux", address):
+        assert drain_for_message(team.runtime, message_id, monotonic=clock) == NOTIFIED
+    assert clock.seconds == 1000.0
+    assert memory.calls == []
+    other.close()
 
 
 # -- plain lines ---------------------------------------------------------------------------------

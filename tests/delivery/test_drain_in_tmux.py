@@ -18,6 +18,7 @@ from tests.support.waiting import wait_until
 from cafleet.db.database import Database
 from cafleet.delivery.drain import Attempted, drain_fleet, drain_for_message
 from cafleet.delivery.line import own_line_id, render_line
+from cafleet.delivery.pane_channel import NOT_SHOWN
 from cafleet.models import Notification, NotificationState
 from cafleet.multiplexer.tmux import Tmux
 
@@ -121,6 +122,44 @@ def test_a_busy_agent_gets_each_line_once_and_never_an_escape(
         attempted.next_round()
         drain_fleet(tmux_team.runtime, tmux_team.fleet_id, attempted)
     assert pane.events() == [{"submit": line_of(tmux_team, message_id)} for message_id in ids]
+
+
+def test_a_line_that_is_shown_late_is_not_joined_with_the_next(
+    tmux_team: Team, server: TmuxServer, tmp_path: Path
+) -> None:
+    """Two senders, and an agent that draws later than either of them waits."""
+    pane = standin(server, tmp_path, "slow=1.9").wait_until_ready()
+    ada = tmux_team.add("ada", pane.address)
+    first, second = tmux_team.store(ada, "one"), tmux_team.store(ada, "two")
+    assert drain_for_message(tmux_team.runtime, first).reason == NOT_SHOWN
+    for _ in range(3):  # Its own line may not be seen in time, either.
+        told = drain_for_message(tmux_team.runtime, second)
+    assert told == NOTIFIED
+    assert pane.events() == [{"submit": line_of(tmux_team, first)}, {"submit": line_of(tmux_team, second)}]
+    assert tmux_team.is_notified(first)
+
+
+@pytest.mark.parametrize("call", ["paste-buffer", "send-keys"])
+def test_what_a_killed_senders_tmux_still_does_is_waited_for(
+    tmux_team: Team, server: TmuxServer, tmp_path: Path, call: str
+) -> None:
+    """Its tmux is a process of its own, and ends a moment after the sender's lock."""
+    shim = TmuxShim(tmp_path / "shim")
+    pane = standin(server, tmp_path).wait_until_ready()
+    ada = tmux_team.add("ada", pane.address)
+    first, second = tmux_team.store(ada, "one"), tmux_team.store(ada, "two")
+    tmux_team.multiplexer = Tmux({**os.environ, "PATH": shim.path()}, timeout_seconds=60)
+    shim.delay(call, 0.7)
+    process = multiprocessing.get_context("fork").Process(target=_drain, args=(tmux_team, first))
+    tmux_team.database.close()
+    process.start()
+    wait_until(lambda: any(call in " ".join(made.arguments) for made in shim.calls()), what="the call")
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.join(20)
+    assert drain_for_message(tmux_team.runtime, second) == NOTIFIED
+    assert pane.events() == [{"submit": line_of(tmux_team, first)}, {"submit": line_of(tmux_team, second)}]
+    assert tmux_team.is_notified(first)
 
 
 # -- closed panes --------------------------------------------------------------------------------

@@ -33,6 +33,16 @@ with pane_lock(sys.argv[1], "tmux", PaneAddress(sys.argv[2], "", "", sys.argv[3]
     sys.stdin.read()
 """
 
+NOTER = """
+import os, signal, sys
+from cafleet.multiplexer.base import PaneAddress
+from cafleet.multiplexer.pane_lock import pane_lock
+with pane_lock(sys.argv[1], "tmux", PaneAddress(sys.argv[2], "", "", sys.argv[3])) as lock:
+    lock.leave_note("first", 50.0)
+    lock.leave_note("pasted", 50.0)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
 
 @contextmanager
 def held_elsewhere(directory: Path, pane: PaneAddress = PANE) -> Iterator[subprocess.Popen[str]]:
@@ -178,6 +188,42 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     with pane_lock(str(tmp_path), "tmux", PANE):
         pass
     assert set(os.listdir("/proc/self/fd")) == before
+
+
+def note_of(directory: Path, pane: PaneAddress = PANE) -> str:
+    with pane_lock(str(directory), "tmux", pane) as lock:
+        return lock.note
+
+
+def test_a_note_outlives_a_killed_holder_until_it_is_dropped(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", NOTER, str(tmp_path), str(PANE.server), PANE.pane]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert note_of(tmp_path) == "pasted"
+    assert note_of(tmp_path, OTHER) == ""
+    assert note_of(tmp_path) == "pasted", "reading it changes nothing"
+    with pane_lock(str(tmp_path), "tmux", PANE) as lock:
+        lock.drop_note()
+        assert lock.note == ""
+    assert note_of(tmp_path) == ""
+
+
+def test_a_note_holds_for_a_while(tmp_path: Path) -> None:
+    with pane_lock(str(tmp_path), "tmux", PANE) as lock:
+        lock.leave_note("pasted", 50.0)
+        assert lock.note == "pasted"
+        lock.leave_note("pasted", 0.0)
+        assert lock.note == ""
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "\0" * 40, "pasted", "pasted soon", "pasted nan", "pasted inf", "pasted 99999999999", "\xff\xfe 1"],
+    ids=["empty", "zeros", "cut", "a word", "nan", "inf", "from before a restart", "no ASCII"],
+)
+def test_what_is_no_note_is_none(tmp_path: Path, content: str) -> None:
+    assert note_of(tmp_path) == ""
+    Path(lock_path(str(tmp_path), "tmux", PANE)).write_text(content, encoding="latin-1")
+    assert note_of(tmp_path) == ""
 
 
 def test_sweeping_removes_old_files_that_nobody_holds(tmp_path: Path) -> None:

@@ -48,6 +48,9 @@ if wanted("kill"):
     os.kill(os.getppid(), 9)
 if wanted("hang"):
     time.sleep(3600)
+order = wanted("delay")
+if order:
+    time.sleep(order["seconds"])
 order = wanted("fail")
 if order:
     sys.stderr.write(order["message"] + "\\n")
@@ -99,13 +102,17 @@ class TmuxShim:
         """Let calls whose arguments contain `text` never return."""
         self._order("hang", {"text": text, "times": times})
 
+    def delay(self, text: str, seconds: float) -> None:
+        """Let the next call whose arguments contain `text` take that much longer."""
+        self._order("delay", {"text": text, "times": 1, "seconds": seconds})
+
     def kill_caller(self, *, skip: int) -> None:
         """Kill whoever makes the next call but `skip`, once; the call itself takes its course."""
         self._order("kill", {"text": "", "times": 1, "skip": skip})
 
     def behave(self) -> None:
         """No more failures."""
-        for name in ("fail", "hang", "kill"):
+        for name in ("fail", "hang", "delay", "kill"):
             (self.directory / name).unlink(missing_ok=True)
 
     def _order(self, name: str, order: dict[str, object]) -> None:

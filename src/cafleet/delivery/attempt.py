@@ -17,6 +17,7 @@ from cafleet.delivery.line import (
     OwnLine,
     is_line_of,
     is_tail_of,
+    joined_lines,
     own_line,
     plain_line,
     render_line,
@@ -102,7 +103,7 @@ class _Lock:
 
     def __init__(self, runtime: Runtime, placement: Placement, timeout_seconds: float) -> None:
         directory, address = runtime.config.data_directory, _address(placement)
-        self._lock: PaneLock = pane_lock(directory, placement.backend, address, timeout_seconds)
+        self._lock = pane_lock(directory, placement.backend, address, timeout_seconds)
 
     def __enter__(self) -> PaneLock:
         try:
@@ -153,9 +154,9 @@ def _type_locked(runtime: Runtime, delivery: Delivery, placement: Placement, loc
         if told.left_over is None:
             _record(runtime, delivery.message_id)
             return NOTIFIED
-        if told.left_over.message_id is not None:
-            _record(runtime, told.left_over.message_id)
-        if told.left_over.message_id == delivery.message_id:
+        for message_id in told.left_over.message_ids:
+            _record(runtime, message_id)
+        if delivery.message_id in told.left_over.message_ids:
             return NOTIFIED
     return Notification(NotificationState.DEFERRED, "other lines keep appearing in its composer")
 
@@ -171,10 +172,14 @@ def _record(runtime: Runtime, message_id: int) -> None:
 
 def _recognise(runtime: Runtime, placement: Placement, content: str) -> OwnLine | None:
     """Which of our own lines to this pane `content` is, and nothing but that."""
-    line = own_line(content)
-    if line is None:
+    if own_line(content) is None:
         return _recognise_end(runtime, placement.member_id, content)
-    if line.message_id is None:
+    return joined_lines(content, lambda piece: _recognise_whole(runtime, placement, piece))
+
+
+def _recognise_whole(runtime: Runtime, placement: Placement, content: str) -> OwnLine | None:
+    line = own_line(content)
+    if line is None or line.message_id is None:
         return line
     with runtime.database.read() as connection:
         delivery = notifications.delivery(connection, line.message_id)
@@ -222,8 +227,8 @@ def _tell_plain(runtime: Runtime, placement: Placement, line: str, lock: PaneLoc
         told = channel.tell(line, recognise)
         if told.left_over is None or told.notification.state is not NotificationState.NOTIFIED:
             return told.notification
-        if told.left_over.message_id is not None:
-            _record(runtime, told.left_over.message_id)
+        for message_id in told.left_over.message_ids:
+            _record(runtime, message_id)
         if wanted is not None and same_errand(told.left_over, wanted):
             break
     return told.notification
@@ -238,12 +243,7 @@ def _channel(runtime: Runtime, placement: Placement, lock: PaneLock) -> Channel:
     multiplexer = runtime.multiplexer_for(placement.backend)
     starting = _age_seconds(runtime, placement) < agent.start_seconds
     return PaneChannel(
-        multiplexer,
-        _address(placement),
-        agent,
-        placement.member_id,
-        starting=starting,
-        before_touching=lock.require_held,
+        multiplexer, _address(placement), agent, placement.member_id, starting=starting, lock=lock
     )
 
 

@@ -6,7 +6,7 @@ Imported by every `message send`: whatever really types is loaded by `_hands`, w
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from importlib import import_module
 
 from cafleet.db import notifications
@@ -35,6 +35,11 @@ if TYPE_CHECKING:  # Loads agents and multiplexer.
 
 LOCK_SECONDS = 5.0
 """How long an invocation waits for a pane's lock, in total (SPEC 4.2)."""
+SEND_SECONDS = 10.0
+"""How long after its start a send begins to type one more line: the others' are in its way, and an
+agent pays for each call with its turn's time."""
+_LOCK_LOOK_SECONDS = 0.25
+"""How often a send that waits for the lock looks whether its holder has typed the line meanwhile."""
 
 
 class Attempted:
@@ -54,15 +59,17 @@ def _hands() -> _Hands:
     return cast("_Hands", import_module("cafleet.delivery.attempt"))
 
 
-def drain_for_message(runtime: Runtime, message_id: int) -> Notification:
+def drain_for_message(
+    runtime: Runtime, message_id: int, *, monotonic: Callable[[], float] = time.monotonic
+) -> Notification:
     """What a sender does: type what is pending for this message's recipient, oldest first, until the
-    message itself has been attempted.
+    message itself has been attempted, or `SEND_SECONDS` of `monotonic` have passed.
 
     Never raises a CafleetError: the message is stored, and what goes wrong now is only the
     notification's failure.
     """
     try:
-        return _drain_for_message(runtime, message_id)
+        return _drain_for_message(runtime, message_id, monotonic)
     except CafleetError as error:
         return Notification(NotificationState.FAILED, str(error))
 
@@ -124,10 +131,10 @@ def type_plain_line(
     return _hands().type_plain_line(runtime, member, line, lock_seconds)
 
 
-def _drain_for_message(runtime: Runtime, message_id: int) -> Notification:
-    deadline = time.monotonic() + LOCK_SECONDS
+def _drain_for_message(runtime: Runtime, message_id: int, monotonic: Callable[[], float]) -> Notification:
+    started = monotonic()
     attempted: set[int] = set()
-    outcome = Notification(NotificationState.DEFERRED, "pane is busy")
+    outcome = busy = Notification(NotificationState.DEFERRED, "pane is busy")
     while True:
         with runtime.database.read() as connection:
             delivery = notifications.delivery(connection, message_id)
@@ -138,8 +145,14 @@ def _drain_for_message(runtime: Runtime, message_id: int) -> Notification:
             pending = notifications.next_of_member(connection, delivery.member_id, attempted)
         if pending is None:
             return outcome
+        spent = monotonic() - started
+        if spent >= SEND_SECONDS:
+            return busy
+        lock_seconds = min(max(0.0, LOCK_SECONDS - spent), _LOCK_LOOK_SECONDS)
+        tried = _hands().attempt(runtime, pending.message_id, pending.member_id, lock_seconds)
+        outcome = tried.notification
+        if not tried.touched and lock_seconds > 0:
+            continue
         attempted.add(pending.message_id)
-        left_seconds = max(0.0, deadline - time.monotonic())
-        outcome = _hands().attempt(runtime, pending.message_id, pending.member_id, left_seconds).notification
         if outcome.state is not NotificationState.NOTIFIED:
             attempted.add(message_id)  # The pane's drain has ended, and ours with it.

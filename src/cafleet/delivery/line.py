@@ -6,6 +6,7 @@ the screen, could take for something else is removed before it is typed.
 
 import re
 import unicodedata
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from cafleet.agents.base import utf16_length
@@ -16,6 +17,8 @@ MAX_LINE_UNITS = 699
 NEWLINE = "⏎"
 ELLIPSIS = "…"
 SHORTEST_TAIL = 24
+MOST_JOINED = 12
+"""Among how many starts of lines those in one composer are told apart."""
 TICK_ENDING = "Follow your monitor role."
 
 _SPECIAL = re.compile(
@@ -38,6 +41,7 @@ _LONGEST_TIMESTAMP = 40
 _VISIBLE = {"newline": NEWLINE, "tab": " "}
 
 # Matched against `comparable` text, in which no blanks are left.
+_START = re.compile(r"\[cafleet")
 _MESSAGE = re.compile(r"\[cafleetmsg(?P<id>[1-9][0-9]{0,18}?)from[1-9]")
 _TICK = re.compile(r"\[cafleettick\]fleet[1-9][0-9]*:.*" + TICK_ENDING.replace(" ", "").replace(".", r"\."))
 _PING = re.compile(r"\[cafleetping\]Pollyourinbox:cafleetmessagepoll[1-9][0-9]*")
@@ -64,6 +68,13 @@ class OwnLine(NamedTuple):
     """None: a wake or a ping, which belongs to no message."""
     content: str
     """The whole line, as `comparable` text."""
+    further: tuple[int, ...] = ()
+    """The messages whose lines stand right behind it: the agent showed the pastes of several late."""
+
+    @property
+    def message_ids(self) -> list[int]:
+        """Every message that submitting it tells of."""
+        return [*([] if self.message_id is None else [self.message_id]), *self.further]
 
 
 def render_line(message: Stored, max_text_len: int, *, units: int = MAX_LINE_UNITS) -> str:
@@ -141,6 +152,30 @@ def own_line_id(text: str) -> int | None:
     """The id in a notification line, or None where `text` is none."""
     line = own_line(text)
     return line.message_id if line else None
+
+
+def joined_lines(text: str, recognise: Callable[[str], OwnLine | None]) -> OwnLine | None:
+    """The own lines that `text` is made of, one behind the other, and nothing but that.
+
+    `recognise` tells for a piece whether it is exactly one. A body can quote a line, so the longest
+    piece counts.
+    """
+    content = comparable(text)
+    starts = [match.start() for match in _START.finditer(content)][1 : MOST_JOINED + 1]
+    found: list[OwnLine] = []
+    begin = 0
+    while begin < len(content):
+        ends = [len(content), *(start for start in reversed(starts) if start > begin)]
+        lines = ((end, recognise(content[begin:end])) for end in ends)
+        begin, line = next(((end, line) for end, line in lines if line), (0, None))
+        if line is None:
+            return None
+        found.append(line)
+    if len(found) < 2:
+        return found[0] if found else None
+    told = [message_id for line in found for message_id in line.message_ids]
+    first = found[0].message_id
+    return OwnLine(first, content, tuple(told if first is None else told[1:]))
 
 
 def same_errand(one: OwnLine, other: OwnLine) -> bool:

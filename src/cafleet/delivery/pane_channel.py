@@ -2,18 +2,23 @@
 
 Enter is pressed only while the line, and nothing else, stands in the composer. Escape is never sent,
 a mode is never left, and no text is ever typed a second time.
+
+What is under way is noted in the pane's lock. A line that its sender did not live to see in the
+composer, or had no more patience for, may still appear there: whoever comes next waits for it, lest
+its own be pasted behind.
 """
 
-from collections.abc import Callable
 from enum import Enum, auto
 
 from cafleet.agents import screen
 from cafleet.agents.base import Agent, Extent
 from cafleet.delivery.channel import Recognise, Told
 from cafleet.delivery.line import SHORTEST_TAIL, comparable, is_tail_of
-from cafleet.delivery.pane_state import PaneReading, PaneState, classify, why_not
+from cafleet.delivery.pane_state import FREE, PaneReading, PaneState, classify, why_not
+from cafleet.errors import MultiplexerError, MultiplexerTimeout
 from cafleet.models import Notification, NotificationState
 from cafleet.multiplexer.base import Multiplexer, PaneAddress, PaneView
+from cafleet.multiplexer.pane_lock import PaneLock
 
 MOST_ENTERS = 3
 NOT_SHOWN = "its agent did not show the line"
@@ -21,8 +26,17 @@ NOT_SHOWN = "its agent did not show the line"
 _PASTE_PAUSES_SECONDS = (0.15, 1.2)
 """Pauses before each further look at an agent that has not drawn the paste yet: few looks, since each
 is a process, and the last one late, since a loaded machine draws late."""
-_ENTER_PAUSE_SECONDS = 0.5
-"""Pause before an Enter that seems lost is pressed again."""
+_ENTER_PAUSES_SECONDS = (0.3, 0.7, 2.0)
+"""Pauses before each further look at a line that seems to have outlived its Enter, which is pressed
+again after the last: a needless Enter could answer a question that the turn brings up."""
+PASTED, ENTERED = "pasted", "entered"
+"""Notes in the pane's lock: the line, or the Enter, may not have been shown yet."""
+_PASTED_SECONDS, _ENTERED_SECONDS = 3.0, 3.5
+"""How long a killed sender's paste, or Enter, is waited for."""
+UNSEEN_SECONDS = 30.0
+"""How long a paste that tmux took, but the agent did not show, bars further ones."""
+_LATE_PAUSES_SECONDS = (0.15, 0.35, 1.0, 1.5)
+"""Pauses before each further look for it; in all, as long as a killed sender's is waited for."""
 _VISIBLE_ROWS = 15
 _HEADER_LENGTH = 24
 """Characters, blanks not counted, by which the start of a line is known inside altered text."""
@@ -52,67 +66,88 @@ class PaneChannel:
         member_id: int,
         *,
         starting: bool,
-        before_touching: Callable[[], None],
+        lock: PaneLock,
     ) -> None:
-        """`starting`: the agent may still be on its way to its first screen. `before_touching` raises
-        PaneBusy where the caller's lock keeps nobody out any more."""
+        """`starting`: the agent may still be on its way to its first screen. `lock`: the pane's, held."""
         self.line_limit = agent.line_limit
         self._multiplexer = multiplexer
         self._address = address
         self._agent = agent
         self._member_id = member_id
         self._starting = starting
-        self._before_touching = before_touching
+        self._lock = lock
         self._settle_seconds = agent.settle_seconds
 
     def tell(self, line: str, recognise: Recognise) -> Told:
         """See `Channel.tell`. Costs three calls of the multiplexer for a pane at rest."""
         view = self._multiplexer.look(self._address)
         reading = classify(view, self._agent)
+        if self._lock.note == PASTED:
+            view, reading = self._look_for_late_paste(view, reading)
         if reading.state is PaneState.DRAFT:
             for text in reading.texts:
                 if left_over := recognise(text):
-                    return Told(self._submit(text, view), left_over)
+                    return Told(self._submit(text, view, entered=self._lock.note == ENTERED), left_over)
         if reason := why_not(reading, view, self._member_id):
             return Told(_deferred(reason))
         if self._starting and reading.state is PaneState.NOT_RECOGNISED:
             # The terminal would echo the line, and the agent would never see it.
             return Told(_deferred("its agent is still starting"))
+        if _is_empty(reading) and self._lock.note == PASTED:
+            return Told(_deferred(NOT_SHOWN))
         return Told(self._paste_and_submit(line, view))
+
+    def _look_for_late_paste(self, view: PaneView, reading: PaneReading) -> tuple[PaneView, PaneReading]:
+        """Look again, for a while, for a line that an earlier holder of the lock pasted."""
+        for pause in _LATE_PAUSES_SECONDS:
+            if not _is_empty(reading) or self._lock.note != PASTED:
+                break
+            view = self._multiplexer.look(self._address, settle_seconds=pause)
+            reading = classify(view, self._agent)
+        return view, reading
 
     def _paste_and_submit(self, line: str, before: PaneView) -> Notification:
         # The cursor right behind `@name` opens a completion list in some agents, which takes the Enter.
         text = f"{line} " if line.split(" ")[-1].startswith(_COMPLETION_MARKS) else line
-        self._before_touching()
-        view = self._multiplexer.paste(self._address, text, settle_seconds=self._settle_seconds)
+        with _Step(self._lock, PASTED, _PASTED_SECONDS):
+            view = self._multiplexer.paste(self._address, text, settle_seconds=self._settle_seconds)
         for pause in (*_PASTE_PAUSES_SECONDS, None):
             reading = classify(view, self._agent)
             if reading.state not in _PASTED and (reason := why_not(reading, view, self._member_id)):
+                if reading.state is PaneState.AWAITING_USER:  # It ignored the paste, or has it already.
+                    self._lock.drop_note()
                 return _deferred(reason)
             seen = self._seen(line, reading, view, before)
             if seen is _Seen.ALONE:
                 return self._submit(line, view)
             if seen is _Seen.ALTERED:
+                self._lock.drop_note()
                 return _deferred("someone typed into its composer meanwhile")
             if pause is not None:
                 view = self._look_later(pause)
+        self._lock.leave_note(PASTED, UNSEEN_SECONDS)
         return _deferred(NOT_SHOWN)
 
-    def _submit(self, line: str, view: PaneView) -> Notification:
-        """Press Enter until `line`, now alone in the composer, has left it."""
+    def _submit(self, line: str, view: PaneView, *, entered: bool = False) -> Notification:
+        """Press Enter until `line`, now alone in the composer, has left it. `entered`: an earlier holder
+        of the lock has pressed it a moment ago."""
         for _ in range(MOST_ENTERS):
             before = view
-            self._before_touching()
-            view = self._multiplexer.press_enter(self._address, settle_seconds=self._settle_seconds)
+            if not entered:
+                with _Step(self._lock, ENTERED, _ENTERED_SECONDS):
+                    view = self._multiplexer.press_enter(self._address, settle_seconds=self._settle_seconds)
+            entered = False
             seen = self._after_enter(line, view, before)
-            if seen is _Seen.ALONE:
-                # Drawn late, or lost? A further Enter could answer a question that the turn brings up.
-                view = self._look_later(_ENTER_PAUSE_SECONDS)
-                seen = self._after_enter(line, view, before)
+            for pause in _ENTER_PAUSES_SECONDS:
+                if seen is _Seen.ALONE:
+                    view = self._multiplexer.look(self._address, settle_seconds=pause)
+                    seen = self._after_enter(line, view, before)
             if seen is _Seen.ABSENT:
+                self._lock.drop_note()
                 return _submitted(classify(view, self._agent))
             if seen is not _Seen.ALONE:
                 break
+        self._lock.drop_note()
         return Notification(
             NotificationState.FAILED, "its agent did not take the Enter; the line stands in its composer"
         )
@@ -146,8 +181,31 @@ class PaneChannel:
         return _Seen.ALTERED if altered else _Seen.ABSENT
 
 
+class _Step:
+    """A step that changes the pane: proves before it that the lock still keeps others out, and leaves
+    a note in it; an error that says that nothing was done ends the note."""
+
+    def __init__(self, lock: PaneLock, note: str, seconds: float) -> None:
+        self._lock, self._note, self._seconds = lock, note, seconds
+
+    def __enter__(self) -> None:
+        self._lock.require_held()
+        self._lock.leave_note(self._note, self._seconds)
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, MultiplexerTimeout):  # The multiplexer may yet come to it.
+            self._lock.leave_note(self._note, UNSEEN_SECONDS)
+        elif isinstance(error, MultiplexerError):
+            self._lock.drop_note()
+
+
 _PASTED = frozenset({PaneState.AT_REST, PaneState.WORKING, PaneState.NOT_RECOGNISED, PaneState.DRAFT})
 """What a free pane can look like with our line in it."""
+
+
+def _is_empty(reading: PaneReading) -> bool:
+    """Whether a composer can be read, and nothing stands in it."""
+    return reading.state in FREE and reading.composer is not None
 
 
 def _holds(reading: PaneReading, line: str) -> bool:

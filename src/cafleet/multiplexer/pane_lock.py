@@ -2,7 +2,8 @@
 
 A lock is `flock` on a file, so the kernel releases it when its holder dies, however it dies. The
 file's name comes from backend, multiplexer server and pane id: placements that name the same pane
-share it. Its content means nothing.
+share it. Its content is a note for the next holder: what the last one, if it was killed, had under
+way in the pane. Where the file cannot be written there are no notes.
 """
 
 import contextlib
@@ -23,6 +24,9 @@ _LONGEST_PAUSE_SECONDS = 0.05
 _LONGEST_NAME = 180
 _STALE_SECONDS = 7 * 24 * 3600
 _FORBIDDEN = (errno.EACCES, errno.EROFS, errno.EPERM)
+_NOTE_BYTES = 32
+_LONGEST_NOTE_SECONDS = 60.0
+"""A note that is to hold longer is one from before the machine was started anew."""
 
 
 class PaneLockUnavailable(CafleetError):
@@ -82,6 +86,31 @@ class PaneLock:
         for descriptor, path in zip(self._held, self._paths, strict=True):
             if not _is_at(descriptor, path):
                 raise PaneBusy("its lock file was removed meanwhile; try again")
+
+    @property
+    def note(self) -> str:
+        """The first pane's note, while it holds; else empty."""
+        content = os.pread(self._held[0], _NOTE_BYTES, 0).decode("ascii", "replace")
+        text, _, until = content.rstrip().rpartition(" ")
+        try:
+            left_seconds = float(until) - time.monotonic()
+        except ValueError:
+            return ""
+        return text if 0 < left_seconds <= _LONGEST_NOTE_SECONDS else ""
+
+    def leave_note(self, text: str, seconds: float) -> None:
+        """Tell whoever holds the first pane's lock within `seconds` (at most 60), `text` being a word.
+
+        One write of a fixed size, which a kill cannot cut; not synced, as no pane outlives the machine.
+        """
+        content = f"{text} {time.monotonic() + seconds:.3f}".ljust(_NOTE_BYTES)
+        with contextlib.suppress(OSError):
+            os.pwrite(self._held[0], content.encode("ascii"), 0)
+
+    def drop_note(self) -> None:
+        """Nothing is under way any more."""
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._held[0], 0)
 
     def _release(self) -> None:
         while self._held:
