@@ -2,13 +2,13 @@
 
 import shlex
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 
 from cafleet.agents.screen import columns
 
 BOLD, DIM, CYAN, YELLOW = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[33m"
 PICTURE_WIDTH = 84
 """Columns of a pane's picture; longer rows are cut."""
-TAB_COLUMNS = 11
 
 Write = Callable[[str], None]
 """Shows some lines at once."""
@@ -42,10 +42,9 @@ class Transcript:
 
     def answer(self, text: str) -> None:
         """What a command said."""
-        for line in text.splitlines():
+        for line in _aligned(text.splitlines()):
             style = YELLOW if line.startswith("Warning:") else ""
-            shown = line.expandtabs(TAB_COLUMNS)
-            self._write("     " + (self._paint(shown, style) if style else shown))
+            self._write("     " + (self._paint(line, style) if style else line))
 
     def picture(self, name: str, rows: Sequence[str]) -> None:
         """A pane as it looks at this moment, in a frame."""
@@ -57,10 +56,22 @@ class Transcript:
         self._write(self._paint("   └" + "─" * (width + 2) + "┘", DIM))
 
 
+def _aligned(lines: Sequence[str]) -> list[str]:
+    """Rows of a table, whose cells a command separates by tabs in a pipe, as a terminal would show them."""
+    rows = [line.split("\t") for line in lines]
+    cells = [row for row in rows if len(row) > 1]
+    widths = [max(map(columns, column)) for column in zip_longest(*cells, fillvalue="")]
+    return ["  ".join(map(_padded, row, widths)).rstrip() if len(row) > 1 else row[0] for row in rows]
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - columns(text))
+
+
 def _fitted(row: str, width: int) -> str:
     """`row` in exactly `width` columns."""
     if columns(row) > width:
         while columns(row) > width - 1:
             row = row[:-1]
         row += "…"
-    return row + " " * (width - columns(row))
+    return _padded(row, width)
