@@ -10,7 +10,7 @@ from cafleet.cli.known_agents import AGENT, AGENTS
 from cafleet.cli.output import Output, record
 from cafleet.cli.roster import member_record, placement_record, warn_of_start
 from cafleet.cli.table import show_table
-from cafleet.models import Member
+from cafleet.models import Member, MemberKind
 from cafleet.runtime import Runtime
 
 
@@ -107,7 +107,9 @@ def pane_cell(member: Member, report: PaneReport | None) -> str | None:
     if report is None:
         return pane
     said = []
-    if report.condition not in (PaneCondition.ALIVE, PaneCondition.PENDING):
+    if member.kind is MemberKind.DIRECTOR and report.condition is PaneCondition.EXITED and report.detail:
+        said.append(report.detail)  # A person may direct from a shell: nothing need have exited.
+    elif report.condition not in (PaneCondition.ALIVE, PaneCondition.PENDING):
         status = "" if report.exit_status is None else f" {report.exit_status}"
         said.append(f"{report.condition}{status}" + (f": {report.detail}" if report.detail else ""))
     if report.held:
