@@ -21,6 +21,8 @@ def make_home(home: str, folder: str, port: int) -> dict[str, str]:
     _write(home, ".config/opencode/opencode.json", json.dumps(_opencode(url)))
     return {
         "HOME": home,
+        # They unpack libraries there at every start, and leave them.
+        "TMPDIR": _folder(home, "tmp"),
         "LANG": "C.UTF-8",
         "TERM": "xterm-256color",
         "SHELL": "/bin/sh",
@@ -33,6 +35,12 @@ def make_home(home: str, folder: str, port: int) -> dict[str, str]:
         "OPENCODE_DISABLE_MODELS_FETCH": "1",
         "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
     }
+
+
+def _folder(home: str, name: str) -> str:
+    path = os.path.join(home, name)
+    os.makedirs(path, exist_ok=True)
+    return path
 
 
 def _write(home: str, name: str, text: str) -> None:
