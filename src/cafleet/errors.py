@@ -260,7 +260,10 @@ class AssetsNotInstalled(CafleetError):
 
     def __init__(self, agent: str, path: str, detail: str) -> None:
         self.agent, self.path, self.detail = agent, path, detail
-        super().__init__(f"cannot install {agent} assets at {path}: {detail}")
+        super().__init__(
+            f"cannot install {agent} assets at {path}: {detail}; make room for it there, with the right to"
+            " write, and run 'cafleet setup' again"
+        )
 
 
 # -- panes -------------------------------------------------------------------------------------

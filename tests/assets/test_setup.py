@@ -22,6 +22,9 @@ VARIABLES = {
 }
 
 
+MEND = "; make room for it there, with the right to write, and run 'cafleet setup' again"
+
+
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
     return Program(tmp_path)
@@ -142,7 +145,7 @@ def test_a_target_that_cannot_be_written_is_named(program: Program) -> None:
     done = program.run("setup")
     assert done.code == 1
     target = program.home / ".claude" / "skills" / "cafleet"
-    assert done.stderr == f"Error: cannot install claude assets at {target}: not a directory\n"
+    assert done.stderr == f"Error: cannot install claude assets at {target}: not a directory{MEND}\n"
     assert [row[0] for row in rows(program)] == ["codex", "opencode"]
 
 
@@ -158,7 +161,7 @@ run()
 """
     done = run_without_rights(script, str(tmp_path), str(read_only))
     target = read_only / "skills" / "cafleet"
-    assert done.stderr == f"Error: cannot install claude assets at {target}: permission denied\n"
+    assert done.stderr == f"Error: cannot install claude assets at {target}: permission denied{MEND}\n"
     assert done.returncode == 1
     assert os.listdir(read_only / "skills") == []
 

@@ -275,7 +275,7 @@ def refusing(path, flags, *rest, **more):
 os.open = refusing
 """
     ((text, mend),) = examined_without_rights(machine.home, refuse)
-    assert text == f"{folder} cannot be written although its modes allow it: nothing can be sent"
+    assert text == f"{folder} cannot be written, although its modes and those of the database allow it"
     config_path, settings = machine.home / ".codex/config.toml", machine.home / ".claude/settings.json"
     assert f'writable_roots = ["{folder}"] under [sandbox_workspace_write] in {config_path}' in mend
     assert f'"cafleet *" in sandbox.excludedCommands in {settings}' in mend

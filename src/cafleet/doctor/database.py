@@ -76,7 +76,7 @@ def _of_access(runtime: Runtime, path: str) -> list[Finding]:
         if not (stat.S_IMODE(os.stat(target).st_mode) & stat.S_IWUSR or os.access(target, os.W_OK))
     ]
     if not findings and not _can_be_written(path):
-        text = f"{folder} cannot be written although its modes allow it: nothing can be sent"
+        text = f"{folder} cannot be written, although its modes and those of the database allow it"
         findings.append(issue(text, f"mount it writable; in a sandbox: {grants(runtime)}"))
     mode = stat.S_IMODE(os.stat(path).st_mode)
     if mode & 0o077:
