@@ -180,6 +180,33 @@ def test_a_full_disk_behind_standard_output_is_named(program: Program, team: Tea
     assert done.stderr == b"Error: cannot write to standard output: No space left on device\n"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize(
+    ("arguments", "stored"),
+    [
+        (("send", "--to", "1"), "1"),
+        (("send", "--to", "1", "--to", "2"), "1, 2"),
+        (("broadcast",), "1"),
+    ],
+)
+def test_what_is_stored_is_no_error_where_the_reply_cannot_be_written(
+    program: Program, team: Team, arguments: tuple[str, ...], stored: str, as_json: bool
+) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [SCRIPT, "message", *arguments, "--from", "1", *["--json"] * as_json, "hi"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=program.environ,
+            check=False,
+        )
+    reason = "cannot write to standard output: No space left on device"
+    assert done.returncode == 0
+    assert done.stderr.decode() == f"Warning: {reason}. Stored all the same: {stored}; do not send again.\n"
+    assert program.run("message", "show", "1").code == 0
+
+
 def test_closed_standard_streams_do_no_harm(program: Program, team: Team) -> None:
     command = f'"{SCRIPT}" message send --from 1 --to 1 hi >&- 2>&- <&-'
     assert subprocess.run(["/bin/sh", "-c", command], env=program.environ, check=False).returncode == 0

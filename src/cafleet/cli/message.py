@@ -1,11 +1,13 @@
 """`message send` and `message broadcast`."""
 
+from collections.abc import Callable
+
 from cafleet.broker import caller, messages
 from cafleet.broker.messages import SendResult, Sent
 from cafleet.cli.arguments import Command, Values, integer, option
 from cafleet.cli.bodies import body, body_arguments
 from cafleet.cli.envelope import envelope, message_record, notification_record, warn_unless_told
-from cafleet.cli.output import Output
+from cafleet.cli.output import Output, OutputFailed
 from cafleet.runtime import Runtime
 
 
@@ -16,25 +18,46 @@ def send(runtime: Runtime, values: Values, out: Output) -> int:
     if len(to_ids) > 1:
         return _show_each(messages.send_each(runtime, from_id, to_ids, text, key), out)
     sent = messages.send(runtime, from_id, to_ids[0], text, key)
-    _show_sent(sent, out)
-    if out.as_json:
-        out.json(_sent_record(sent))
+
+    def reply() -> None:
+        _show_sent(sent, out)
+        if out.as_json:
+            out.json(_sent_record(sent))
+
+    _reply(reply, [sent.message.message_id], out)
     return 0
 
 
 def _show_each(results: list[SendResult], out: Output) -> int:
     """Several sends, each stored on its own: one that failed is reported and the others stand."""
-    records: list[dict[str, object]] = []
-    for result in results:
-        if result.sent is not None:
-            _show_sent(result.sent, out)
-            records.append(_sent_record(result.sent))
-        else:
-            out.error(str(result.error))
-            records.append({"message": None, "notification": None, "error": str(result.error)})
-    if out.as_json:
-        out.json(records)
+
+    def reply() -> None:
+        records: list[dict[str, object]] = []
+        for result in results:
+            if result.sent is not None:
+                _show_sent(result.sent, out)
+                records.append(_sent_record(result.sent))
+            else:
+                out.error(str(result.error))
+                records.append({"message": None, "notification": None, "error": str(result.error)})
+        if out.as_json:
+            out.json(records)
+
+    _reply(reply, [result.sent.message.message_id for result in results if result.sent], out)
     return 1 if any(result.error for result in results) else 0
+
+
+def _reply(reply: Callable[[], None], stored: list[int], out: Output) -> None:
+    """Say what was done. A reply that cannot be written makes no error of what is stored (SPEC 4.4)."""
+    try:
+        reply()
+        out.flush()
+    except OutputFailed as error:
+        if not stored:
+            raise
+        out.give_up()
+        ids = ", ".join(map(str, stored))
+        out.warn(f"{error}. Stored all the same: {ids}; do not send again.")
 
 
 def _show_sent(sent: Sent, out: Output) -> None:
@@ -58,18 +81,22 @@ def broadcast(runtime: Runtime, values: Values, out: Output) -> int:
     from_id, text = values.integer("from"), body(values, "TEXT")
     _warn_of_another_identity(runtime, from_id, out)
     result = messages.broadcast(runtime, from_id, text, values.optional_text("key"))
-    if out.as_json:
-        record: dict[str, object] = {
-            "message": message_record(result.summary),
-            "recipients": result.recipients,
-            "notified": result.notified,
-        }
-        out.json({**record, "repeated": True} if result.repeated else record)
-    else:
-        summary = result.summary.message_id
-        out.write(f"broadcast id={summary} recipients={result.recipients} notified={result.notified}")
-    for told in result.results:
-        warn_unless_told(told.message_id, told.notification, out)
+    summary = result.summary.message_id
+
+    def reply() -> None:
+        if out.as_json:
+            record: dict[str, object] = {
+                "message": message_record(result.summary),
+                "recipients": result.recipients,
+                "notified": result.notified,
+            }
+            out.json({**record, "repeated": True} if result.repeated else record)
+        else:
+            out.write(f"broadcast id={summary} recipients={result.recipients} notified={result.notified}")
+        for told in result.results:
+            warn_unless_told(told.message_id, told.notification, out)
+
+    _reply(reply, [summary], out)
     return 0
 
 

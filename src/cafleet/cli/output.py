@@ -86,6 +86,10 @@ class Output:
         if self._stdout is not None:
             _guarded(lambda stream: stream.flush(), self._stdout)
 
+    def give_up(self) -> None:
+        """Write no more to standard output, what it did not take included: it has failed."""
+        self._stdout = None
+
     def progress(self, text: str) -> None:
         """How far a long work is: one line on standard error, where a terminal reads that, which the next
         one overwrites; an empty one removes it."""
