@@ -36,6 +36,8 @@ HOT = [
         (("message", "poll", "x"), "MEMBER_ID must be a whole number (got 'x')"),
         (("message", "poll", "-1"), "unknown option '-1'"),
         (("message", "poll", "1", "--lim", "3"), "unknown option '--lim'"),
+        (("message", "poll", "1", "--json=1"), "--json takes no value"),
+        (("message", "poll", "1", "--help="), "--help takes no value"),
         (("message", "poll", "1", "--limit", "0"), "--limit must be at least 1 (got '0')"),
         (("message", "poll", "9223372036854775808"), "MEMBER_ID must be at most"),
         (("message", "poll", "٣"), "MEMBER_ID must be a whole number (got '٣')"),

@@ -240,6 +240,8 @@ def parse(name: str, command: Command, words: Sequence[str]) -> Values:
             only_positionals = True
         else:
             spelling, equals, value = word.partition("=")
+            if equals and spelling in (JSON.label, HELP.label):
+                raise UsageError(f"{spelling} takes no value")
             if spelling not in by_flag:
                 raise UsageError(_unknown_option(name, spelling, list(by_flag)))
             argument = by_flag[spelling]
