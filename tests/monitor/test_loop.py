@@ -1,3 +1,4 @@
+import errno
 import os
 import sqlite3
 from contextlib import closing
@@ -111,6 +112,24 @@ def test_a_busy_database_is_outlived_and_mentioned_once(watched: WatchedFleet) -
     ]
     impatient.close()
     blocker.close()
+
+
+def test_a_machine_at_its_limits_is_outlived_and_mentioned_once(watched: WatchedFleet) -> None:
+    watched.store(watched.ann)
+    loop = watched.loop()
+
+    def no_descriptors(_method: str, _pane: str) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    watched.multiplexer.before = no_descriptors
+    watched.ticks(loop, 3)
+    watched.multiplexer.before = lambda _method, _pane: None
+    watched.ticks(loop, 2)
+    assert watched.said == [
+        "a tick was cut short: Too many open files",
+        "member 3 was told of message 1",
+        "ticks are whole again",
+    ]
 
 
 def test_an_upgrade_of_the_file_ends_the_loop(watched: WatchedFleet) -> None:

@@ -19,12 +19,14 @@ from cafleet.models import MonitorRuntime
 from cafleet.monitor.journal import Journal
 from cafleet.monitor.lease import Cadence, Lease, claim
 from cafleet.monitor.notify import Notify
+from cafleet.monitor.preload import preload
 from cafleet.monitor.stopping import StopSignals
 from cafleet.monitor.wake import Wake
 from cafleet.runtime import Runtime
 
 PASSING = (DatabaseBusy, DatabaseFull, DatabaseDiskError, DatabaseReadOnly, DatabaseUnreadable)
 """What a loop outlives. Any other state of the file ends it: it is not the file that was claimed."""
+_MACHINE = "machine"
 _DATABASE = "database"
 
 
@@ -72,6 +74,10 @@ class Loop:
                 self._wake.run_once(row)
         except PASSING as error:
             self._journal.state(_DATABASE, f"a tick was cut short: {error}", type(error).__name__)
+        except OSError as error:  # No descriptors, no memory: that passes, too.
+            self._journal.state(_MACHINE, f"a tick was cut short: {error.strerror or error}")
+        else:
+            self._journal.over(_MACHINE, "ticks are whole again")
 
     def _beat(self) -> MonitorRuntime:
         row = self._lease.beat()
@@ -100,6 +106,7 @@ def run_monitor(runtime: Runtime, fleet_id: int, cadence: Cadence, write: Callab
         lease = claim(runtime, fleet_id, cadence)
         journal.say(_greeting(lease.claimed))
         try:
+            preload(runtime, fleet_id)
             loop = Loop(runtime, lease, journal, stopping=signals.stopping)
             loop.run(signals.pause)
             journal.say(f"ended by {signals.stopped_by}")
