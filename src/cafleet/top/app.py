@@ -41,6 +41,15 @@ TextArea { height: 1fr; border: none; }
 """
 
 
+COLUMNS = {
+    "roster": rows.ROSTER,
+    "timeline-table": rows.TIMELINE,
+    "inbox-table": rows.INBOX,
+    "held-table": rows.HELD,
+}
+"""The tables, by id."""
+
+
 class Taken(Message):
     """There is a new snapshot."""
 
@@ -63,6 +72,28 @@ class Failed(Message):
     def __init__(self, error: CafleetError) -> None:
         super().__init__()
         self.error = error
+
+
+class FleetTab(Tab):
+    """A fleet to be chosen with the mouse."""
+
+    class Chosen(Message):
+        """The person wants to see this fleet."""
+
+        def __init__(self, fleet_id: int) -> None:
+            super().__init__()
+            self.fleet_id = fleet_id
+
+    def __init__(self, label: Text, fleet_id: int) -> None:
+        super().__init__(label, id=f"fleet-{fleet_id}")
+        self._fleet_id = fleet_id
+
+    def on_click(self) -> None:
+        self.post_message(self.Chosen(self._fleet_id))
+
+
+class FleetTabs(Tabs, can_focus=False):
+    """The fleets. Which one is active follows what is shown, and is no choice of its own."""
 
 
 class Dashboard(App[CafleetError | None]):
@@ -92,38 +123,32 @@ class Dashboard(App[CafleetError | None]):
         self._open_runtime = open_runtime
         self._wanted = Wanted(fleet_id)
         self._snapshot: Snapshot | None = None
+        self._fleets = FleetTabs(id="fleets")
+        self._status = Static("", id="status")
+        self._lists = TabbedContent(id="lists", initial="timeline")
+        self._tables: dict[str, Table] = {name: DataTable(id=name, cursor_type="row") for name in COLUMNS}
         self._follower = Follower(
             open_runtime,
             self._wanted,
             lambda snapshot: self._tell(Taken(snapshot)),
             lambda error: self._tell(Failed(error)),
         )
-        self._filling = False
-        """The tables change because of a snapshot, not because of the person."""
 
     def compose(self) -> ComposeResult:
-        yield Tabs(id="fleets")
-        yield Static("", id="status")
-        yield DataTable(id="roster", cursor_type="row")
-        with TabbedContent(id="lists", initial="timeline"):
-            with TabPane("Timeline", id="timeline"):
-                yield DataTable(id="timeline-table", cursor_type="row")
-            with TabPane("Inbox", id="inbox"):
-                yield DataTable(id="inbox-table", cursor_type="row")
-            with TabPane("Held", id="held"):
-                yield DataTable(id="held-table", cursor_type="row")
+        yield self._fleets
+        yield self._status
+        yield self._tables["roster"]
+        with self._lists:
+            for pane in ("timeline", "inbox", "held"):
+                with TabPane(pane.title(), id=pane):
+                    yield self._tables[f"{pane}-table"]
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
-        for name, columns in (
-            ("roster", rows.ROSTER),
-            ("inbox-table", rows.INBOX),
-            ("timeline-table", rows.TIMELINE),
-            ("held-table", rows.HELD),
-        ):
+        for name, columns in COLUMNS.items():
             for column in columns:
-                self._table(name).add_column(column, key=column)
-        self._table("roster").focus()
+                self._tables[name].add_column(column, key=column)
+        self._tables["roster"].focus()
         self._follower.start()
 
     def on_unmount(self) -> None:
@@ -137,8 +162,9 @@ class Dashboard(App[CafleetError | None]):
             self.post_message(message)
 
     async def on_taken(self, event: Taken) -> None:
-        self._snapshot = event.snapshot
-        await self._draw(event.snapshot)
+        if self._fleets.is_attached:  # Not on the way out.
+            self._snapshot = event.snapshot
+            await self._draw(event.snapshot)
 
     def on_failed(self, event: Failed) -> None:
         self.exit(event.error)
@@ -150,52 +176,51 @@ class Dashboard(App[CafleetError | None]):
     # -- drawing ---------------------------------------------------------------------------------
 
     async def _draw(self, snapshot: Snapshot) -> None:
-        self._filling = True
-        try:
-            await self._draw_fleets(snapshot)
-            if snapshot.view is None:
-                self._draw_nothing()
-            else:
-                self._draw_view(snapshot.view, snapshot)
-        finally:
-            self._filling = False
+        await self._draw_fleets(snapshot)
+        if snapshot.view is None:
+            self._draw_nothing()
+        else:
+            self._draw_view(snapshot.view, snapshot)
 
     async def _draw_fleets(self, snapshot: Snapshot) -> None:
-        tabs = self.query_one("#fleets", Tabs)
-        wanted = {f"fleet-{o.fleet.fleet_id}": Text(rows.tab_label(o)) for o in snapshot.fleets}
-        shown = {str(tab.id): tab for tab in tabs.query(Tab)}
-        for key in shown.keys() - wanted.keys():
+        tabs = self._fleets
+        wanted = {o.fleet.fleet_id: Text(rows.tab_label(o)) for o in snapshot.fleets}
+        shown = {str(tab.id): tab for tab in tabs.query(FleetTab)}
+        for key in shown.keys() - {f"fleet-{fleet_id}" for fleet_id in wanted}:
             await tabs.remove_tab(key)
-        first = next((key for key in shown if key in wanted), None)
-        for key, label in wanted.items():
-            if key in shown:
-                shown[key].label = label
+            del shown[key]
+        first = next(iter(shown), None)
+        for fleet_id, label in wanted.items():
+            tab = shown.get(f"fleet-{fleet_id}")
+            if tab is not None:
+                tab.label = label
             else:  # Ids only grow, so whatever is new is newer.
-                await tabs.add_tab(Tab(label, id=key), before=first)
+                await tabs.add_tab(FleetTab(label, fleet_id), before=first)
         if snapshot.view is not None:
-            tabs.active = f"fleet-{snapshot.view.fleet.fleet_id}"
+            chosen = self._wanted.fleet_id
+            tabs.active = f"fleet-{chosen if chosen in wanted else snapshot.view.fleet.fleet_id}"
 
     def _draw_nothing(self) -> None:
-        for table in self.query(DataTable):
+        for table in self._tables.values():
             table.clear()
         hint = "No live fleet. 'cafleet fleet create' starts one; it appears here."
-        self.query_one("#status", Static).update(Text(hint))
+        self._status.update(Text(hint))
 
     def _draw_view(self, view: FleetView, snapshot: Snapshot) -> None:
         now = snapshot.at
-        self.query_one("#status", Static).update(rows.status_line(view, now))
-        self._fill("roster", rows.roster_rows(view), chosen=str(view.member_id))
+        self._status.update(rows.status_line(view, now))
+        self._fill("roster", rows.roster_rows(view), chosen=str(self._member_of(view)))
         self._fill("inbox-table", rows.inbox_rows(view, now))
         self._fill("timeline-table", rows.timeline_rows(view, now))
         self._fill("held-table", rows.held_rows(view))
-        lists = self.query_one(TabbedContent)
+        lists = self._lists
         whose = rows.name(view.names.get(view.member_id))
         lists.get_tab("inbox").label = Text(f"Inbox of {whose} ({view.unread})")
         lists.get_tab("held").label = Text(f"Held ({view.held})")
 
     def _fill(self, name: str, wanted: Sequence[Row], chosen: str | None = None) -> None:
         """Make a table show these rows; the cursor stays on the row that it is on."""
-        table = self._table(name)
+        table = self._tables[name]
         if chosen is None:
             chosen = self._chosen(name)
         keys = [row.key for row in wanted]
@@ -211,32 +236,25 @@ class Dashboard(App[CafleetError | None]):
         if chosen in keys and table.cursor_row != keys.index(chosen):
             table.move_cursor(row=keys.index(chosen), animate=False)
 
-    def _table(self, name: str) -> Table:
-        return self.query_one(f"#{name}", DataTable)
-
     def _chosen(self, name: str) -> str | None:
         """The key of the row under a table's cursor."""
-        table = self._table(name)
+        table = self._tables[name]
         if not 0 <= table.cursor_row < table.row_count:
             return None
         return table.coordinate_to_cell_key(table.cursor_coordinate).row_key.value
 
     # -- what the person chooses -----------------------------------------------------------------
 
-    def on_tabs_tab_activated(self, event: Tabs.TabActivated) -> None:
-        if event.tabs.id != "fleets" or self._filling:
-            return
-        fleet_id = int(str(event.tab.id).removeprefix("fleet-"))
-        view = self._view
-        if view is None or view.fleet.fleet_id != fleet_id:
-            self._want(Wanted(fleet_id))
+    def on_fleet_tab_chosen(self, event: FleetTab.Chosen) -> None:
+        self._want(Wanted(event.fleet_id))
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
-        if event.data_table.id != "roster" or self._filling or event.row_key.value is None:
-            return
-        view = self._view
-        if view is not None and event.row_key.value != str(view.member_id):
-            self._want(Wanted(view.fleet.fleet_id, int(event.row_key.value)))
+        # Such an event may be old: where the cursor is now is what counts.
+        chosen, view = self._chosen("roster"), self._view
+        if event.data_table.id == "roster" and view is not None and chosen == event.row_key.value:
+            member_id = int(chosen or 0)
+            if member_id and member_id != self._member_of(view):
+                self._want(Wanted(view.fleet.fleet_id, member_id))
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         """Enter, or a click on the row under the cursor."""
@@ -256,6 +274,12 @@ class Dashboard(App[CafleetError | None]):
     def _view(self) -> FleetView | None:
         return None if self._snapshot is None else self._snapshot.view
 
+    def _member_of(self, view: FleetView) -> int:
+        """The chosen member, of whom `view` may not know yet that it is."""
+        chosen = self._wanted.member_id
+        known = any(entry.member.member_id == chosen for entry in view.roster)
+        return chosen if chosen is not None and known else view.member_id
+
     def _want(self, wanted: Wanted, *, look: bool = False) -> None:
         self._wanted = wanted
         self._follower.want(wanted, look=look)
@@ -263,8 +287,8 @@ class Dashboard(App[CafleetError | None]):
     # -- actions ---------------------------------------------------------------------------------
 
     def action_show(self, pane: str) -> None:
-        self.query_one(TabbedContent).active = pane
-        self._table(f"{pane}-table").focus()
+        self._lists.active = pane
+        self._tables[f"{pane}-table"].focus()
 
     def action_look(self) -> None:
         self._want(self._wanted, look=True)
@@ -272,14 +296,17 @@ class Dashboard(App[CafleetError | None]):
     def action_next_fleet(self) -> None:
         if self._snapshot is not None and self._view is not None:
             ids = [overview.fleet.fleet_id for overview in self._snapshot.fleets]
-            self._want(Wanted(ids[(ids.index(self._view.fleet.fleet_id) + 1) % len(ids)]))
+            shown = self._wanted.fleet_id
+            now = shown if shown in ids else self._view.fleet.fleet_id
+            self._want(Wanted(ids[(ids.index(now) + 1) % len(ids)]))
 
     def action_send(self) -> None:
         """As the Director, to the chosen member."""
         view = self._view
         if view is not None:
-            who = rows.name(view.names.get(view.member_id))
-            self._compose(f"To {who} ({view.member_id}), as the Director", view, view.member_id)
+            member_id = self._member_of(view)
+            who = rows.name(view.names.get(member_id))
+            self._compose(f"To {who} ({member_id}), as the Director", view, member_id)
 
     def action_broadcast(self) -> None:
         view = self._view
@@ -299,7 +326,7 @@ class Dashboard(App[CafleetError | None]):
 
     def action_acknowledge(self) -> None:
         """The message under the cursor of the inbox, which is shown first where it is not."""
-        if self.query_one(TabbedContent).active != "inbox":
+        if self._lists.active != "inbox":
             self.action_show("inbox")
             return
         chosen = self._chosen("inbox-table")
@@ -309,7 +336,7 @@ class Dashboard(App[CafleetError | None]):
     def action_focus_pane(self) -> None:
         view = self._view
         if view is not None:
-            self._act(actions.focus(view.member_id))
+            self._act(actions.focus(self._member_of(view)))
 
     def action_wake(self) -> None:
         view = self._view
