@@ -12,9 +12,8 @@ from typing import Self
 PROGRAM = os.path.join(os.path.dirname(sys.executable), "cafleet")
 """The installed command of the interpreter that runs the benchmark."""
 
-MEMBERS = 5
-"""Members of the fleet, the Director (id 1) included: so few that a thousand messages fill a timeline, which
-looks at 200 of each member; with more members the young file would have less to do."""
+MEMBERS = 20
+"""Members of the fleet, the Director (id 1) included."""
 
 _WHEN = "2026-01-01T00:00:00.000000+00:00"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.database import fresh_database
 
-from cafleet.db import fleets, members, messages, notifications
+from cafleet.db import fleets, members, messages, notifications, timeline
 from cafleet.models import Message, MessageState, MessageType
 
 SUMMARY = Message(1, 1, 1, None, MessageType.BROADCAST_SUMMARY, "t", MessageState.COMPLETED, "t", 1, "x")
@@ -25,7 +25,7 @@ STATEMENTS: dict[str, Callable[[sqlite3.Connection], object]] = {
     "member list": lambda conn: members.list_active(conn, 1),
     "member list: activity": lambda conn: messages.activity(conn, 1),
     "roster": lambda conn: members.list_known(conn, 1),
-    "timeline": lambda conn: messages.timeline(conn, 1, 200),
+    "timeline": lambda conn: timeline.newest(conn, 1, 200),
     "received": lambda conn: messages.received(conn, 1, 200),
     "sent": lambda conn: messages.sent(conn, 1, 200),
     "broadcast": lambda conn: messages.deliveries_of(conn, SUMMARY),

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from cafleet.broker.liveness import require_fleet, require_member
 from cafleet.db import messages
+from cafleet.db.timeline import newest
 from cafleet.models import Message, MessageState
 from cafleet.runtime import Runtime
 
@@ -38,7 +39,7 @@ def timeline(runtime: Runtime, fleet_id: int, limit: int = TIMELINE_LIMIT) -> li
     """
     with runtime.database.read() as conn:
         require_fleet(conn, fleet_id)
-        return messages.timeline(conn, fleet_id, min(limit, TIMELINE_LIMIT))
+        return newest(conn, fleet_id, min(limit, TIMELINE_LIMIT))
 
 
 def group(deliveries: list[Message]) -> list[TimelineEntry]:

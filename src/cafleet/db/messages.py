@@ -153,35 +153,6 @@ def sent(conn: Connection, member_id: int, limit: int | None = None) -> list[Mes
     return _all(conn, where, (member_id, _limit(limit)))
 
 
-def timeline(conn: Connection, fleet_id: int, limit: int) -> list[Message]:
-    """Deliveries of the fleet, through their owners, newest status first, at most `limit`."""
-    # Each member's newest `limit` of either state come from a partial index; only the winners' bodies
-    # are read. A plain join would sort every message that the fleet has ever had.
-    statement = """
-        WITH newest AS (
-            SELECT y.message_id FROM members m CROSS JOIN messages y ON y.message_id IN (
-                SELECT message_id FROM (
-                    SELECT z.message_id FROM messages z INDEXED BY idx_messages_inbox
-                    WHERE z.owner_member_id = m.member_id AND z.type = 'unicast'
-                        AND z.status_state = 'input_required'
-                    ORDER BY z.status_timestamp DESC, z.message_id DESC LIMIT :limit)
-                UNION ALL
-                SELECT message_id FROM (
-                    SELECT z.message_id FROM messages z INDEXED BY idx_messages_closed
-                    WHERE z.owner_member_id = m.member_id AND z.type = 'unicast'
-                        AND z.status_state <> 'input_required'
-                    ORDER BY z.status_timestamp DESC, z.message_id DESC LIMIT :limit))
-            WHERE m.fleet_id = :fleet
-            ORDER BY y.status_timestamp DESC, y.message_id DESC LIMIT :limit)
-        SELECT x.message_id, x.owner_member_id, x.from_member_id, x.to_member_id, x.type, x.created_at,
-            x.status_state, x.status_timestamp, x.origin_message_id, x.text
-        FROM newest CROSS JOIN messages x ON x.message_id = newest.message_id
-        ORDER BY x.status_timestamp DESC, x.message_id DESC
-    """
-    rows = conn.execute(statement, {"fleet": fleet_id, "limit": limit})
-    return [_message(row) for row in rows]
-
-
 def deliveries_of(conn: Connection, summary: Message) -> list[Message]:
     """The deliveries of one broadcast, by id."""
     # All rows of a broadcast carry the summary's creation time: that is what the index finds.
@@ -236,7 +207,7 @@ def _message(row: tuple[Any, ...]) -> Message:
 
 
 message_of_row = _message
-"""For `feed.py`, which reads the same columns in the same order."""
+"""For `feed.py` and `timeline.py`, which read the same columns in the same order."""
 
 
 def _limit(limit: int | None) -> int:
