@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,20 @@ def test_a_folder_variable_that_does_not_count_is_noted(machine: Machine) -> Non
     assert sections["database"]["rows"][0]["path"] == str(machine.program.database_path)
 
 
+def test_a_folder_that_was_removed_meanwhile(machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "removed").mkdir()
+    command = (
+        "sh",
+        "-c",
+        'cd "$1" && rmdir "$1" && exec cafleet doctor --json',
+        "sh",
+        str(tmp_path / "removed"),
+    )
+    done = subprocess.run(command, env=machine.program.environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["issues"] == 0
+
+
 @pytest.mark.parametrize("mistake", [ValueError("odd"), RecursionError("deep"), AssertionError()])
 def test_a_check_that_breaks_does_not_end_the_others(mistake: Exception, tmp_path: Path) -> None:
     """Whatever goes wrong inside one check, all five sections are there."""
@@ -228,6 +243,23 @@ def test_a_database_that_is_refused_says_nothing_of_assets(machine: Machine) -> 
     section = machine.sections(code=1)["coding agents"]
     assert {row["assets"] for row in section["rows"]} == {"unknown"}
     assert issues(section) == []
+
+
+def test_a_database_that_somebody_keeps_locked(machine: Machine) -> None:
+    """Being busy is not damage: no copy has to be put in its place."""
+    holder = sqlite3.connect(machine.program.database_path, isolation_level=None)
+    try:
+        holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+        holder.execute("BEGIN EXCLUSIVE")
+        section = machine.sections("--deep", code=1)["database"]
+    finally:
+        holder.close()
+    assert issues(section) == [
+        (
+            "the database is busy; try again",
+            f"where that goes on, end what holds it: fuser -v {machine.program.database_path}",
+        )
+    ]
 
 
 def examined_without_rights(home: Path, before: str = "") -> list[tuple[str, str]]:

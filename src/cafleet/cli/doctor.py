@@ -12,7 +12,7 @@ from cafleet.runtime import Runtime
 
 def doctor(runtime: Runtime, values: Values, out: Output) -> int:
     """Exit code 1 where there is something to mend."""
-    report = examine(runtime, deep=values.flag("deep"), directory=os.getcwd())
+    report = examine(runtime, deep=values.flag("deep"), directory=_current_folder())
     if out.as_json:
         out.json(_record(report))
     else:
@@ -21,6 +21,13 @@ def doctor(runtime: Runtime, values: Values, out: Output) -> int:
         count = report.issues
         out.write("no issues found" if not count else f"{count} issue{'s' * (count != 1)} found")
     return 1 if report.issues else 0
+
+
+def _current_folder() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:  # Removed meanwhile: nothing is in it.
+        return os.curdir
 
 
 def _record(report: Report) -> dict[str, object]:

@@ -9,17 +9,18 @@ from cafleet.db.diagnosis import DatabaseState, Diagnosis, diagnose
 from cafleet.doctor.permissions import grants
 from cafleet.doctor.records import Finding, Row, Section, issue, note
 from cafleet.doctor.settings import names_a_database
-from cafleet.errors import DatabaseError
+from cafleet.errors import DatabaseBusy, DatabaseDamaged, DatabaseError
 from cafleet.runtime import Runtime
 
 NAME = "database"
 
+_RESTORE = "put a copy that 'cafleet backup' made in its place"
 _MENDS = {
     DatabaseState.MISSING: ("there is no database yet", "cafleet setup"),
     DatabaseState.EMPTY: ("the database file is empty", "cafleet setup"),
     DatabaseState.OUTDATED: ("the database is of an older format", "cafleet setup"),
     DatabaseState.NEWER: ("the database is of a newer format than this cafleet's", "upgrade cafleet"),
-    DatabaseState.DAMAGED: ("the database is damaged", "put a copy that 'cafleet backup' made in its place"),
+    DatabaseState.DAMAGED: ("the database is damaged", _RESTORE),
     DatabaseState.LEGACY: (
         "the file is in an earlier cafleet format",
         "name another file in CAFLEET_DATABASE_URL, then 'cafleet import {path}'",
@@ -46,10 +47,11 @@ def check_database(runtime: Runtime, *, deep: bool) -> Section:
         try:
             row["journal"] = health.journal_mode(runtime.database)
         except DatabaseError as error:
-            findings.append(issue(str(error), f"make {path} and its folder readable and writable for you"))
-        if deep:
-            row["integrity"], found = _integrity(runtime)
-            findings += found
+            findings.append(_unusable(path, error))
+        else:
+            if deep:
+                row["integrity"], found = _integrity(runtime)
+                findings += found
         if row.get("journal") not in ("wal", None):
             findings.append(
                 note(
@@ -99,9 +101,19 @@ def _can_be_written(path: str) -> bool:
 def _integrity(runtime: Runtime) -> tuple[str, list[Finding]]:
     try:
         faults = health.integrity_faults(runtime.database)
-    except DatabaseError as error:  # So damaged that the check itself ends.
+    except DatabaseDamaged as error:  # So damaged that the check itself ends.
         faults = [str(error)]
+    except DatabaseError as error:
+        return "not checked", [_unusable(runtime.config.database_path, error)]
     if not faults:
         return "ok", []
-    text = f"the integrity check failed: {faults[0]}"
-    return "damaged", [issue(text, "put a copy that 'cafleet backup' made in its place")]
+    return "damaged", [issue(f"the integrity check failed: {faults[0]}", _RESTORE)]
+
+
+def _unusable(path: str, error: DatabaseError) -> Finding:
+    """A file of the right format that could not be read just now."""
+    if isinstance(error, DatabaseDamaged):
+        return issue(str(error), _RESTORE)
+    if isinstance(error, DatabaseBusy):
+        return issue(str(error), f"where that goes on, end what holds it: fuser -v {path}")
+    return issue(str(error), f"make {path} and its folder readable and writable for you, then look again")
