@@ -19,23 +19,27 @@ def run(runtime: Runtime, values: Values, out: Output) -> int:
     cadence = Cadence(
         values.optional_integer("tick") or DEFAULT_TICK_SECONDS, values.optional_integer("interval")
     )
-    run_monitor(runtime, values.integer("fleet_id"), cadence, _Log(out).write)
+    run_monitor(runtime, values.integer("fleet_id"), cadence, Log(out).write)
     return 0
 
 
-class _Log:
-    """Standard output; the loop goes on where nobody reads it."""
+class Log:
+    """Standard output, line by line; the loop goes on where nobody reads it or it cannot be written."""
 
     def __init__(self, out: Output) -> None:
         self._out, self._read = out, True
 
     def write(self, line: str) -> None:
-        if self._read:
-            try:
-                self._out.write(escape(line))
-                self._out.flush()
-            except (OutputClosed, OutputFailed):
-                self._read = False
+        """One line, at once."""
+        if not self._read:
+            return
+        try:
+            self._out.write(escape(line))
+            self._out.flush()
+        except OutputClosed:
+            self._read = False
+        except OutputFailed:
+            pass  # A full disk has room again one day.
 
 
 def status(runtime: Runtime, values: Values, out: Output) -> int:
