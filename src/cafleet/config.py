@@ -38,8 +38,13 @@ class Config(NamedTuple):
 
     @property
     def data_directory(self) -> str:
-        """The folder of the database; `locks/`, `wakeups/` and `launch/` live in it."""
-        return os.path.dirname(self.database_path)
+        """The folder of the database; `locks/`, `wakeups/` and `launch/` live in it.
+
+        That of the file itself where the path is a link: whoever comes by another name must meet the
+        same locks.
+        """
+        path = self.database_path
+        return os.path.dirname(os.path.realpath(path) if os.path.islink(path) else path)
 
 
 def load(environ: Mapping[str, str] | None = None, *, forgiving: bool = False) -> Config:
@@ -60,7 +65,9 @@ def load(environ: Mapping[str, str] | None = None, *, forgiving: bool = False) -
     return Config(
         environ=snapshot,
         home=home,
-        database_path=os.path.join(data_home, "cafleet", DATABASE_FILE_NAME) if url is None else _path_of(url),
+        database_path=os.path.join(data_home, "cafleet", DATABASE_FILE_NAME)
+        if url is None
+        else _path_of(url),
         database_url=url,
         config_path=os.path.join(config_home, "cafleet", "config.toml"),
         max_text_len=integer_setting(env, "CAFLEET_MAX_TEXT_LEN", DEFAULT_MAX_TEXT_LEN),
