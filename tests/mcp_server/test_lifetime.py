@@ -252,8 +252,10 @@ def test_it_ends_when_the_database_is_upgraded(program: Program, team: Team) -> 
         server.ask("poll_inbox")
         run_sql(
             program.database_path,
+            "BEGIN IMMEDIATE",
             "CREATE TABLE later (a)",
             "INSERT INTO refinery_schema_history VALUES (99, 'later', '2027-01-01', 'x')",
+            "COMMIT",
         )
         code, errors = server.wait()
     assert code == 1

@@ -250,8 +250,10 @@ def test_it_ends_when_the_database_is_upgraded(world: World, director: Member) -
     async def scenario(app: Dashboard, pilot: "Pilot[CafleetError | None]") -> None:
         run_sql(
             Path(world.database.path),
+            "BEGIN IMMEDIATE",
             "CREATE TABLE later (a)",
             "INSERT INTO refinery_schema_history VALUES (99, 'later', '2027-01-01', 'x')",
+            "COMMIT",
         )
         await until(pilot, lambda: not app.is_running or app.return_value is not None)
 
