@@ -28,9 +28,10 @@ TURN_PAUSE_SECONDS = 0.0015
 CHECK_SECONDS = 0.25
 """How often a waiter looks at the file itself, in case hints are lost."""
 QUIET_CHECK_SECONDS = 1.0
-"""The same after a long quiet time."""
-QUIET_AFTER_SECONDS = 10.0
-"""What counts as a long quiet time."""
+"""The same after a long quiet time, and how seldom at most."""
+QUIET_SHARE = 0.2
+"""In between, this share of the quiet time so far: what comes without a hint then is late by a fifth of the
+wait for it, at most."""
 
 
 class Database:
@@ -130,8 +131,8 @@ class Database:
                 self._note(found)
                 return True
             now = time.monotonic()
-            quiet = now - self._changed_at > QUIET_AFTER_SECONDS
-            pause = min(QUIET_CHECK_SECONDS if quiet else CHECK_SECONDS, deadline - now)
+            pause = max(CHECK_SECONDS, QUIET_SHARE * (now - self._changed_at))
+            pause = min(pause, QUIET_CHECK_SECONDS, deadline - now)
             if pause <= 0:
                 return False
             if self._receiver is None:
