@@ -19,9 +19,12 @@ from cafleet import __version__, config
 from cafleet.clock import utc_now
 from cafleet.db import members
 from cafleet.db.database import Database
+from cafleet.doctor.records import Level, Report
 from cafleet.doctor.report import examine
+from cafleet.errors import MultiplexerTimeout, PaneGone
 from cafleet.models import Placement
 from cafleet.multiplexer.base import Multiplexer
+from cafleet.multiplexer.select import UnknownMultiplexer
 from cafleet.runtime import Runtime
 
 Section = dict[str, Any]
@@ -159,22 +162,46 @@ def test_a_folder_that_was_removed_meanwhile(machine: Machine, tmp_path: Path) -
     assert json.loads(done.stdout)["issues"] == 0
 
 
+def examined_with(error: Exception, home: Path) -> Report:
+    """Everything, in a pane whose multiplexer fails with `error`."""
+
+    def broken(backend: str) -> Multiplexer:
+        raise error
+
+    settings = config.load({"HOME": str(home), "CAFLEET_MULTIPLEXER": "tmux", "TMUX": "/s,1,0"})
+    runtime = Runtime(settings, Database(settings.database_path), broken, utc_now)
+    return examine(runtime, deep=True, directory=str(home))
+
+
 @pytest.mark.parametrize("mistake", [ValueError("odd"), RecursionError("deep"), AssertionError()])
 def test_a_check_that_breaks_does_not_end_the_others(mistake: Exception, tmp_path: Path) -> None:
     """Whatever goes wrong inside one check, all five sections are there."""
+    report = examined_with(mistake, tmp_path)
+    names = ["multiplexer", "database", "coding agents", "permissions", "fleets"]
+    assert [section.name for section in report.sections] == names
+    (found,) = report.sections[0].findings
+    assert found.text == f"this check could not be finished: {type(mistake).__name__}: {mistake}"
+    assert found.mend
 
-    def broken(backend: str) -> Multiplexer:
-        raise mistake
 
-    settings = config.load({"HOME": str(tmp_path), "CAFLEET_MULTIPLEXER": "tmux", "TMUX": "/s,1,0"})
-    runtime = Runtime(settings, Database(settings.database_path), broken, utc_now)
-    report = examine(runtime, deep=True, directory=str(tmp_path))
-    assert [section.name for section in report.sections] == [
-        "multiplexer", "database", "coding agents", "permissions", "fleets",
-    ]  # fmt: skip
-    text, mend = report.sections[0].findings[0].text, report.sections[0].findings[0].mend
-    assert text == f"this check could not be finished: {type(mistake).__name__}: {mistake}"
-    assert mend
+@pytest.mark.parametrize(
+    ("error", "mend"),
+    [
+        (MultiplexerTimeout("tmux", 5), "wait until it answers, or end it and start it again"),
+        (PaneGone("its server is gone"), "run this in a pane of a running multiplexer"),
+        (UnknownMultiplexer("x", ["tmux"]), "set CAFLEET_MULTIPLEXER to one of those, or unset it"),
+    ],
+)
+def test_each_failure_of_a_multiplexer_has_its_mend(error: Exception, mend: str, tmp_path: Path) -> None:
+    (found,) = examined_with(error, tmp_path).sections[0].findings
+    assert (found.level, found.text, found.mend) == (Level.ISSUE, str(error), mend)
+
+
+def test_a_chosen_multiplexer_that_is_not_installed(machine: Machine) -> None:
+    section = machine.sections(code=1, CAFLEET_MULTIPLEXER="herdr")["multiplexer"]
+    assert issues(section) == [
+        ("CAFLEET_MULTIPLEXER names herdr, which is not on PATH", "install it, or unset CAFLEET_MULTIPLEXER")
+    ]
 
 
 # -- multiplexer -------------------------------------------------------------------------------
@@ -556,11 +583,13 @@ def place(machine: Machine, member_id: int, server: str, pane: str | None) -> No
 def test_panes_of_members(machine: Machine, tmux_servers: Callable[..., TmuxServer]) -> None:
     server = tmux_servers().start()
     name = server.name
-    team = seed_team(machine.program, "gone", "dead", "pending", "alive")
+    team = seed_team(machine.program, "gone", "dead", "pending", "alive", "shell")
     server.run("set-option", "-g", "remain-on-exit", "on")
     dead = server.add_pane("sh", "-c", "exit 3")
-    gone, ended, pending, alive = team.member_ids
-    place(machine, team.director_id, name, "%0")
+    prompt = server.add_pane("sh", "-i")
+    gone, ended, pending, alive, shell = team.member_ids
+    place(machine, team.director_id, name, prompt)
+    place(machine, shell, name, prompt)
     place(machine, gone, name, "%99")
     place(machine, ended, name, dead)
     place(machine, pending, name, None)
@@ -571,7 +600,8 @@ def test_panes_of_members(machine: Machine, tmux_servers: Callable[..., TmuxServ
     assert f"the pane of {who.format(gone, 'gone')} is gone" in found
     assert f"the program of {who.format(ended, 'dead')} has ended with status 3" in found
     assert f"{who.format(pending, 'pending')} has no pane yet: its start was cut off" in found
-    assert len(found) == 3
+    assert f"the program of {who.format(shell, 'shell')} has ended: a shell is there" in found
+    assert len(found) == 4, "a Director's user may use a shell"
     mend = found[f"the pane of {who.format(gone, 'gone')} is gone"]
     assert mend == f"cafleet member respawn {gone}, or cafleet member delete {gone}"
 

@@ -2,9 +2,10 @@
 
 from cafleet.broker import fleets, members, monitors
 from cafleet.db.diagnosis import DatabaseState, diagnose
+from cafleet.doctor.multiplexer import mend_of
 from cafleet.doctor.records import Finding, Row, Section, issue, note
 from cafleet.doctor.settings import names_a_database
-from cafleet.errors import CafleetError, MultiplexerError
+from cafleet.errors import CafleetError, MultiplexerError, MultiplexerTimeout
 from cafleet.models import Fleet, Member, MemberKind, Placement
 from cafleet.multiplexer.base import PaneStatus
 from cafleet.runtime import Runtime
@@ -60,9 +61,7 @@ def _check_pane(
         return [issue(f"{who} has no pane yet: its start was cut off", mend)]
     panes = _panes(runtime, placement, seen)
     if isinstance(panes, MultiplexerError):
-        return [
-            issue(f"the pane of {who} cannot be looked at: {panes}", "start its multiplexer, then look again")
-        ]
+        return [issue(f"the pane of {who} cannot be looked at: {panes}", _mend_of_server(panes))]
     pane = panes.get(placement.mux_pane_id)
     if pane is None:
         return [issue(f"the pane of {who} is gone", mend)]
@@ -70,6 +69,11 @@ def _check_pane(
         status = "" if pane.exit_status is None else f" with status {pane.exit_status}"
         return [issue(f"the program of {who} has ended{status}", mend)]
     return []
+
+
+def _mend_of_server(error: MultiplexerError) -> str:
+    slow = isinstance(error, MultiplexerTimeout)
+    return mend_of(error) if slow else "start its multiplexer, then look again"
 
 
 def _panes(

@@ -8,7 +8,7 @@ from cafleet.errors import MultiplexerError, NotInMultiplexer
 from cafleet.multiplexer.base import Multiplexer
 
 ENTRY_POINT_GROUP = "cafleet.multiplexers"
-_SETTING = "CAFLEET_MULTIPLEXER"
+SETTING = "CAFLEET_MULTIPLEXER"
 _MARKS = {"tmux": "TMUX", "herdr": "HERDR_ENV"}
 """Built-in backend to the variable that its panes have."""
 _BUILT_IN = {
@@ -33,19 +33,19 @@ def current_backend(config: Config) -> str:
         NotInMultiplexer: neither `TMUX` nor `HERDR_ENV` is set.
         MultiplexerError: both are set, or `CAFLEET_MULTIPLEXER` names an unknown backend.
     """
-    chosen = config.environ.get(_SETTING)
+    chosen = config.environ.get(SETTING)
     if chosen:
         if chosen not in _BUILT_IN and chosen not in _registered():
-            raise UnknownMultiplexer(chosen, known_backends(), variable=_SETTING)
+            raise UnknownMultiplexer(chosen, known_backends(), variable=SETTING)
         return chosen
     found = [name for name, variable in _MARKS.items() if config.environ.get(variable)]
     if len(found) > 1:
         raise MultiplexerError(
-            f"both TMUX and HERDR_ENV are set; set {_SETTING} to 'tmux' or 'herdr' to choose one"
+            f"both TMUX and HERDR_ENV are set; set {SETTING} to 'tmux' or 'herdr' to choose one"
         )
     if not found:
         raise NotInMultiplexer(
-            f"not inside a tmux or herdr pane: neither TMUX nor HERDR_ENV is set ({_SETTING} chooses)"
+            f"not inside a tmux or herdr pane: neither TMUX nor HERDR_ENV is set ({SETTING} chooses)"
         )
     return found[0]
 
