@@ -131,8 +131,8 @@ class WebServer:
                 received += chunk
         return bytes(received)
 
-    def events(self, fleet: int, last_id: str | None = None) -> "EventReader":
-        """An open event stream."""
+    def events(self, fleet: int | None, last_id: str | None = None) -> "EventReader":
+        """An open event stream; `fleet` None: that of the list of fleets."""
         return EventReader(self.port, fleet, last_id)
 
 
@@ -147,14 +147,15 @@ class Event(NamedTuple):
 class EventReader:
     """Reads a stream; `last_id` is what a browser would resume with."""
 
-    def __init__(self, port: int, fleet: int, last_id: str | None, *, query: str = "") -> None:
+    def __init__(self, port: int, fleet: int | None, last_id: str | None, *, query: str = "") -> None:
         """`last_id` goes into the header, `query` into the address."""
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=ANSWER_SECONDS)
         self._file = self._socket.makefile("rb", 1 << 16)
         parameter = f"&last_event_id={quote(query, safe='')}" if query else ""
         header = f"Last-Event-ID: {last_id}\r\n" if last_id else ""
         # HTTP/1.0: the stream arrives as it is, without chunks around it.
-        head = f"GET /api/events?fleet_id={fleet}{parameter} HTTP/1.0\r\nHost: localhost\r\n{header}\r\n"
+        path = "/api/fleets/events" if fleet is None else f"/api/events?fleet_id={fleet}{parameter}"
+        head = f"GET {path} HTTP/1.0\r\nHost: localhost\r\n{header}\r\n"
         self._socket.sendall(head.encode())
         self.status = int(self._file.readline().split()[1])
         self.headers: dict[str, str] = {}

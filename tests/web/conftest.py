@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.support.browser import browser, page, phone, problems
+from tests.support.shown_panes import ShownPanes
+from tests.support.tmux_server import TmuxServer
 from tests.support.web_fleet import WebFleet, new_database
 from tests.support.web_server import WebServer
 
@@ -51,3 +53,9 @@ def own_server(tmp_path: Path) -> Iterator[Callable[[], tuple[WebServer, Databas
     for started, database in made:
         started.stop()
         database.close()
+
+
+@pytest.fixture
+def panes(tmux_servers: Callable[..., TmuxServer], tmp_path: Path) -> ShownPanes:
+    """Real panes that show what agent programs once showed."""
+    return ShownPanes(tmux_servers(), tmp_path)

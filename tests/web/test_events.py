@@ -6,14 +6,18 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
+from tests.support.shown_panes import ShownPanes
 from tests.support.web_fleet import WebFleet
 from tests.support.web_server import Event, EventReader, WebServer
 
 from cafleet.db.database import Database
 from cafleet.web.events import MAX_WAITING_BYTES
 from cafleet.web.feeds import REPLAY_LIMIT, parse_standing
+from cafleet.web.openapi import DESCRIPTION
 
 OwnServer = Callable[[], tuple[WebServer, Database]]
 
@@ -67,6 +71,62 @@ def test_members_and_the_monitor_are_told_as_rows_of_their_listings(
         fleet.deregister(worker)
         left = stream.until(lambda event: event.name == "member" and event.data["member_id"] == worker)[-1]
         assert (left.data["status"], left.data["placement"]) == ("deregistered", None)
+
+
+def test_what_panes_show_is_told_and_why_lines_are_held(
+    server: WebServer, fleet: WebFleet, panes: ShownPanes
+) -> None:
+    busy = fleet.member("busy", shown=panes.show("claude", "working"))
+    question = panes.show("opencode", "permission")
+    asking = fleet.member("asking", shown=question)
+    gone = fleet.member("gone")
+    fleet.send(fleet.director, asking, "answer first", notified=False)
+    with server.events(fleet.fleet_id) as stream:
+        shown = {
+            event.data["member_id"]: event.data
+            for event in stream.until(_pane(gone, lambda _: True))
+            if event.name == "pane"
+        }
+        assert (shown[busy]["condition"], shown[busy]["state"]) == ("alive", "working")
+        assert (shown[asking]["state"], shown[asking]["held"]) == ("awaiting the user", 1)
+        assert shown[asking]["why_held"] == f"member {asking} is at a question"
+        assert (shown[gone]["condition"], shown[gone]["state"]) == ("gone", None)
+        for row in shown.values():
+            Draft202012Validator(
+                {"$ref": "#/components/schemas/Pane", "components": DESCRIPTION["components"]}
+            ).validate(row)
+        panes.change(question, "idle")
+        stream.until(_pane(asking, lambda row: row["state"] == "at rest"))
+        with server.events(fleet.fleet_id, stream.last_id) as newcomer:
+            told = newcomer.until(_pane(asking, lambda _: True))
+        assert told[-1].data["state"] == "at rest", "who comes later is told at once"
+        panes.close(question)
+        stream.until(_pane(asking, lambda row: row["condition"] == "gone"))
+
+
+def _pane(member: int, wanted: Callable[[dict[str, Any]], bool]) -> Callable[[Event], bool]:
+    return lambda event: event.name == "pane" and event.data["member_id"] == member and wanted(event.data)
+
+
+def test_the_list_of_fleets_is_told_whenever_it_changes(server: WebServer, fleet: WebFleet) -> None:
+    with server.events(None) as stream:
+        told = stream.until_named("fleets")[-1]
+        assert told.data == server.call("GET", "/api/fleets").json()
+        other = WebFleet(fleet.database, "brand new")
+        stream.until(lambda event: "brand new" in [row["name"] for row in event.data or ()])
+        other.delete()
+        stream.until(
+            lambda event: (
+                event.name == "fleets" and other.fleet_id not in [row["fleet_id"] for row in event.data]
+            )
+        )
+
+
+def test_a_head_request_for_a_stream_has_an_end(server: WebServer, fleet: WebFleet) -> None:
+    for path in ("/api/fleets/events", f"/api/events?fleet_id={fleet.fleet_id}"):
+        answer = server.raw(f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert answer.endswith(b"\r\n\r\n")
 
 
 def test_other_fleets_are_not_heard(server: WebServer, fleet: WebFleet) -> None:
@@ -222,7 +282,7 @@ def test_many_streams_hear_everything_in_order(server: WebServer, fleet: WebFlee
 
 def test_a_reader_that_does_not_read_is_dropped_and_others_go_on(server: WebServer, fleet: WebFleet) -> None:
     worker = fleet.member("worker")
-    text = "x" * 200_000
+    text = "x" * 1_000_000
     with (
         server.events(fleet.fleet_id) as healthy,
         socket.create_connection(("127.0.0.1", server.port)) as stuck,
@@ -233,7 +293,7 @@ def test_a_reader_that_does_not_read_is_dropped_and_others_go_on(server: WebServ
         stuck.sendall(request.encode())
         assert stuck.recv(100).startswith(b"HTTP/1.1 200")
         sent = []
-        for _ in range(2 * MAX_WAITING_BYTES // len(text) + 40):
+        for _ in range(2 * MAX_WAITING_BYTES // len(text) + 8):
             sent.append(fleet.send(fleet.director, worker, text))
             healthy.until(_message(sent[-1]))
         received = bytearray()

@@ -2,11 +2,13 @@
 
 import os
 import re
+import time
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 from tests.support.browser import new_page
+from tests.support.shown_panes import ShownPanes
 from tests.support.web_fleet import WebFleet, story
 from tests.support.web_server import WebServer
 
@@ -94,6 +96,28 @@ def test_fleets_are_chosen_from_the_list_and_the_picker(
     assert _path(page) == f"#/fleets/{other.fleet_id}"
 
 
+def test_the_list_of_fleets_is_live(own_server: OwnServer, page: Page) -> None:
+    server, database = own_server()
+    server.start()
+    page.goto(f"{server.url}#/")
+    expect(page.get_by_text("No fleet is running")).to_be_visible()
+    first = WebFleet(database, "first")
+    expect(page.locator(".fleet-card")).to_have_text(re.compile("first.*1 member"))
+    page.locator(".fleet-card").focus()
+    server.stop()
+    expect(page.locator(".notice")).to_contain_text("Disconnected")
+    first.member("helper")
+    WebFleet(database, "second")
+    server.start()
+    expect(page.locator(".notice")).to_be_hidden()
+    expect(page.locator(".fleet-name")).to_have_text(["second", "first"])
+    expect(page.locator(".fleet-card").last).to_contain_text("2 members")
+    expect(page.locator(".fleet-card").last).to_be_focused()
+    first.delete()
+    expect(page.locator(".fleet-name")).to_have_text(["second"])
+    assert _path(page) == "#/", "a list that was asked for stays"
+
+
 def test_an_unknown_fleet_and_an_unknown_address_are_explained(server: WebServer, page: Page) -> None:
     _open(page, server, "/fleets/999999", live=False)
     expect(page.get_by_role("alert")).to_contain_text("fleet 999999 not found")
@@ -111,6 +135,54 @@ def test_a_failed_first_load_is_shown_and_can_be_tried_again(
     page.unroute("**/api/timeline")
     page.get_by_role("button", name="Try again").click()
     expect(_entry(page, "Suite is green")).to_be_visible()
+
+
+# -- one look ----------------------------------------------------------------------------------
+
+
+def test_one_look_tells_who_works_and_who_waits(
+    server: WebServer, fleet: WebFleet, page: Page, panes: ShownPanes
+) -> None:
+    busy = fleet.member("busy", shown=panes.show("claude", "working"))
+    question = panes.show("opencode", "permission")
+    asking = fleet.member("asking", shown=question)
+    typing = fleet.member("typing", shown=panes.show("codex", "draft"))
+    fleet.member("lost")
+    fleet.send(fleet.director, busy, "when you are done")
+    fleet.send(fleet.director, asking, "and then?", notified=False)
+    _open(page, server, f"/fleets/{fleet.fleet_id}/members/{typing}")
+    rows = page.locator(".member-row")
+    expect(rows.filter(has_text="busy")).to_contain_text("working, 1 unread")
+    expect(rows.filter(has_text="asking")).to_contain_text("waits for you")
+    expect(rows.filter(has_text="asking").locator(".member-held")).to_have_text("1 not shown yet")
+    expect(rows.filter(has_text="lost")).to_contain_text("pane is gone")
+    # The Director's pane is gone, too.
+    expect(page.locator(".roster-summary")).to_have_text("1 working · 1 waiting · 2 in trouble · 2 unread")
+    expect(page.locator(".facts")).to_contain_text("a half-typed text stands there")
+    page.keyboard.press("w")
+    expect(page.locator(".pending")).to_contain_text(f"member {asking} is at a question")
+    panes.change(question, "idle")
+    expect(rows.filter(has_text="asking")).to_contain_text("1 unread")
+    expect(rows.filter(has_text="asking").locator(".member-held")).to_have_text(
+        "1 not shown yet: nobody has typed it yet; its pane is free"
+    )
+
+
+def test_a_broadcast_that_the_timeline_cuts_says_so_and_is_completed_when_opened(
+    server: WebServer, fleet: WebFleet, page: Page
+) -> None:
+    workers = [fleet.member(f"worker {number}", pane=None) for number in range(150)]
+    first = fleet.broadcast(fleet.director, workers, "the first", acked=10)
+    fleet.broadcast(fleet.director, workers, "the second", acked=150)
+    _open(page, server, f"/fleets/{fleet.fleet_id}")
+    expect(_entry(page, "the second")).to_contain_text("150 of 150 seen")
+    cut = _entry(page, "the first")
+    expect(cut).to_contain_text("10 of 50+ seen")
+    cut.locator("summary").click()
+    expect(cut).to_contain_text("10 of 150 seen")
+    expect(cut.locator(".recipients li")).to_have_count(150)
+    fleet.ack(first[149])
+    expect(cut).to_contain_text("11 of 150 seen")
 
 
 # -- live --------------------------------------------------------------------------------------
@@ -223,6 +295,51 @@ def test_the_page_starts_over_when_the_stream_cannot_be_resumed(
     fleet.ack(first)
     expect(_entry(page, "set back")).not_to_contain_text("not seen yet")
     expect(page.locator(".entry")).to_have_count(2)
+
+
+def test_nothing_falls_between_the_listing_and_the_stream(
+    server: WebServer, fleet: WebFleet, page: Page
+) -> None:
+    worker = fleet.member("worker")
+    fleet.send(fleet.director, worker, "before")
+
+    def late(route: Route) -> None:
+        time.sleep(0.5)  # Time for a page that does not wait to read its listings.
+        fleet.send(fleet.director, worker, "in between")
+        route.continue_()
+
+    page.route("**/api/events?*", late)
+    _open(page, server, f"/fleets/{fleet.fleet_id}")
+    expect(_entry(page, "in between")).to_be_visible()
+    expect(page.locator(".entry")).to_have_count(2)
+
+
+@pytest.mark.parametrize("goes_on_writing", [False, True])
+def test_a_send_whose_answer_is_lost_is_stored_once(
+    server: WebServer, fleet: WebFleet, page: Page, goes_on_writing: bool
+) -> None:
+    worker = fleet.member("worker", pane=None)
+    _open(page, server, f"/fleets/{fleet.fleet_id}")
+    expect(page.get_by_role("link", name=re.compile("worker"))).to_be_visible()
+    field = page.get_by_label("Message, sent as the Director")
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        if goes_on_writing:
+            field.fill("@worker another")
+        route.abort()
+
+    page.route("**/api/messages/send", lose)
+    _write(page, "@worker precious")
+    expect(page.locator(".composer-status").first).to_contain_text("Not sent")
+    page.unroute("**/api/messages/send")
+    if goes_on_writing:
+        page.get_by_role("button", name="Put the text back").click()
+    expect(field).to_have_value("@worker precious")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".composer-status").first).to_contain_text("Sent to worker")
+    rows = server.call("GET", f"/api/members/{worker}/inbox", fleet=fleet.fleet_id).json()
+    assert [row["body"] for row in rows] == ["precious"]
 
 
 def test_a_server_that_is_down_is_reported_by_the_composer_and_the_text_is_kept(
@@ -503,7 +620,7 @@ def test_two_hundred_members_and_ten_thousand_messages(own_server: OwnServer, pa
     page.get_by_label("Message, sent as the Director").fill("@member 19")
     expect(page.locator(".suggestions li").first).to_contain_text("member 19")
     page.goto(f"{server.url}#/fleets/{fleet.fleet_id}/members/{fleet.director}")
-    more = page.get_by_role("button", name="Show more")
+    more = page.locator(".mailbox-note button")  # By role, all the thousands of nodes would be asked.
     for _ in range(3):
         more.click()
     expect(page.get_by_text("The newest 1000 are shown.")).to_be_visible()

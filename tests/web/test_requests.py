@@ -77,6 +77,23 @@ def test_a_body_that_is_not_exactly_right_is_refused(server: WebServer, fleet: W
     assert list(answer.json()) == ["detail"]
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        "Content-Type: application/json\r\nContent-Type: text/plain",
+        "Content-Type: application/json\r\nContent-Encoding: gzip",
+        "Content-Type: application/json; charset=utf-16",
+    ],
+)
+def test_a_body_that_is_not_plain_json_is_refused(server: WebServer, fleet: WebFleet, headers: str) -> None:
+    body = f'{{"from_member_id": {fleet.director}, "to_member_id": {fleet.director}, "text": "x"}}'
+    answer = server.raw(
+        f"POST /api/messages/send HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n"
+        f"X-Fleet-Id: {fleet.fleet_id}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+    )
+    assert answer.startswith(b"HTTP/1.1 415 ")
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "a\0b"])
 def test_a_text_that_no_door_takes_is_refused(server: WebServer, fleet: WebFleet, text: str) -> None:
     worker = fleet.member("worker", pane=None)

@@ -1,5 +1,6 @@
 """Starting and stopping `cafleet server` (SPEC 10)."""
 
+import errno
 import re
 import signal
 import socket
@@ -15,7 +16,7 @@ from tests.support.web_server import WebServer
 
 from cafleet.db.database import Database
 from cafleet.errors import UsageError
-from cafleet.web.serving import CannotListen, address_of, bind
+from cafleet.web.serving import STUCK_MILLISECONDS, CannotListen, address_of, bind
 
 OwnServer = Callable[[], tuple[WebServer, Database]]
 
@@ -130,6 +131,52 @@ def test_a_file_of_a_newer_format_ends_a_server_that_is_being_watched(own_server
     assert code == 1
     assert "Error: database format 99 is newer than this cafleet's" in errors
     assert "upgrade cafleet" in errors
+
+
+def test_a_file_of_a_newer_format_ends_a_server_that_nobody_watches(own_server: OwnServer) -> None:
+    server, database = own_server()
+    WebFleet(database)
+    server.start()
+    with database.write() as conn:
+        conn.execute("INSERT INTO refinery_schema_history VALUES (99, 'later', '2030', 'x')")
+        conn.execute("CREATE TABLE later (x)")
+    code, errors = server.wait()
+    assert code == 1
+    assert errors.startswith("Error: database format 99 is newer than this cafleet's")
+
+
+def test_a_file_that_is_gone_ends_the_server(own_server: OwnServer) -> None:
+    server, database = own_server()
+    WebFleet(database)
+    server.start()
+    assert server.call("GET", "/api/fleets").status == 200
+    database.close()
+    for ending in ("", "-wal", "-shm"):
+        Path(database.path + ending).unlink(missing_ok=True)
+    code, errors = server.wait()
+    assert (code, errors) == (1, f"Error: no cafleet database at {database.path}; run 'cafleet setup'\n")
+    assert not Path(database.path).exists()
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="this system has no such time-out")
+def test_a_reader_that_takes_nothing_is_cut_off_by_the_kernel() -> None:
+    with (
+        bind("127.0.0.1", 0, allow_remote=False, stuck_milliseconds=300) as listener,
+        socket.create_connection(listener.getsockname()),
+    ):
+        listener.setblocking(True)
+        served, _ = listener.accept()
+        with served:
+            served.settimeout(30)
+            with pytest.raises(TimeoutError) as cut:
+                served.sendall(b"x" * 50_000_000)
+    assert cut.value.errno == errno.ETIMEDOUT, "the kernel's time-out, not this test's"
+
+
+def test_a_reader_has_half_a_minute_to_take_something() -> None:
+    with bind("127.0.0.1", 0, allow_remote=False) as listener:
+        found = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+    assert found == STUCK_MILLISECONDS == 30_000
 
 
 def test_quick_calls_do_not_wait_behind_slow_ones(own_server: OwnServer) -> None:
