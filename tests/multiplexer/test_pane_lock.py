@@ -255,3 +255,36 @@ for _ in range(40):
 def test_writers_never_overlap_even_when_the_file_is_deleted(tmp_path: Path) -> None:
     workers = [subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path)]) for _ in range(6)]
     assert [worker.wait(timeout=100) for worker in workers] == [0] * 6
+
+
+SWAPPED = """
+import fcntl, os, sys
+from cafleet.errors import PaneBusy
+from cafleet.multiplexer.base import PaneAddress
+from cafleet.multiplexer.pane_lock import lock_path, pane_lock
+directory, address = sys.argv[1], PaneAddress("server", "", "", "%1")
+path, other = lock_path(directory, "tmux", address), None
+
+def swap(event, arguments):
+    global other
+    if event == "fcntl.flock" and other is None:
+        other = -1
+        os.unlink(path)
+        other = os.open(path, os.O_CREAT | os.O_RDWR)
+        fcntl.flock(other, fcntl.LOCK_EX)
+
+sys.addaudithook(swap)
+try:
+    with pane_lock(directory, "tmux", address, timeout_seconds=0.0):
+        print("taken")
+except PaneBusy:
+    print("busy")
+"""
+
+
+def test_a_file_that_is_replaced_between_opening_and_locking_gives_no_second_lock(tmp_path: Path) -> None:
+    """Somebody else holds the lock of the file that is there now; ours is of one without a name."""
+    done = subprocess.run(
+        [sys.executable, "-c", SWAPPED, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "busy\n"
