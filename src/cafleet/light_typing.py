@@ -47,14 +47,13 @@ else:
         @classmethod
         def _arranged(cls, values, named):
             """All values in order, from those given by place, those given by name, and the defaults."""
-            found = cls._field_defaults | dict(zip(cls._fields, values, strict=False)) | named
-            given = [*cls._fields[: len(values)], *named]
-            if len(values) > len(cls._fields) or len({*given}) < len(given) or {*found} != {*cls._fields}:
+            rest, known = cls._fields[len(values) :], cls._field_defaults | named
+            if len(values) > len(cls._fields) or not named.keys() <= {*rest} <= known.keys():
                 raise TypeError(
                     f"{cls.__name__} takes {', '.join(cls._fields)};"
                     f" it got {len(values)} values by place and {', '.join(named) or 'none'} by name"
                 )
-            return [found[field] for field in cls._fields]
+            return [*values, *map(known.__getitem__, rest)]
 
         @classmethod
         def _make(cls, values):
