@@ -300,7 +300,7 @@ def test_after_a_restart_of_the_server_the_whole_team_can_be_respawned(world: Wo
     director = world.fleet()
     worker = world.member(director.fleet_id)
     world.multiplexer.stop_server(world.pane(director).server or "")
-    with pytest.raises(DirectorPaneGone):
+    with pytest.raises(DirectorPaneGone, match="; run this in a pane, beside which the new one can open"):
         members.respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0)
     new_server = "host|/run/memory/default|101"
     world.stand_in(world.multiplexer.add_pane(server=new_server))

@@ -54,9 +54,10 @@ def _check_pane(
     if placement is None:
         return []
     who = f"member {member.member_id} ({member.name}) of fleet {member.fleet_id}"
-    mend = f"cafleet member respawn {member.member_id}, or cafleet member delete {member.member_id}"
+    respawn = f"cafleet member respawn {member.member_id}"
+    mend = f"{respawn}, or cafleet member delete {member.member_id}"
     if member.kind is MemberKind.DIRECTOR:
-        mend = f"cafleet fleet delete {member.fleet_id}, or start the fleet again in a pane that exists"
+        mend = f"cafleet fleet delete {member.fleet_id}, or, in a pane, {respawn}"
     if placement.mux_pane_id is None:
         return [issue(f"{who} has no pane yet: its start was cut off", mend)]
     panes = _panes(runtime, placement, seen)
@@ -68,6 +69,8 @@ def _check_pane(
     if pane.dead:
         status = "" if pane.exit_status is None else f" with status {pane.exit_status}"
         return [issue(f"the program of {who} has ended{status}", mend)]
+    if pane.shell and member.kind is not MemberKind.DIRECTOR:  # Whose user may lead a fleet from a shell.
+        return [issue(f"the program of {who} has ended: a shell is there", mend)]
     return []
 
 
