@@ -154,7 +154,8 @@ class TestDocuments:
         for name in sorted(named):
             file, *_, function = name.split("::")
             path = REPOSITORY / file
-            if not path.exists() or f"def {function}(" not in path.read_text(encoding="utf-8"):
+            definition = rf"^\s*(?:def|class) {function}\("
+            if not path.exists() or not re.search(definition, path.read_text(encoding="utf-8"), re.MULTILINE):
                 missing.append(name)
         assert not missing, "\n".join(missing)
 
