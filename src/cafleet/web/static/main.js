@@ -80,7 +80,7 @@ function fillPicker(fleet) {
   if (picker.dataset.key === key) return; // An open list would close.
   picker.dataset.key = key;
   const options = fleets.map((item) =>
-    h("option", { value: item.fleet_id, selected: item.fleet_id === fleet }, `${item.name ?? "unnamed"} · ${item.fleet_id}`));
+    h("option", { value: item.fleet_id, selected: item.fleet_id === fleet }, `\u2068${item.name ?? "unnamed"}\u2069 · ${item.fleet_id}`));
   if (!fleets.some((item) => item.fleet_id === fleet)) {
     options.unshift(h("option", { value: "", selected: true }, fleet === undefined ? "Choose a fleet" : `fleet ${fleet}`));
   }

@@ -6,7 +6,7 @@
 //   #/fleets/1/members/3[/sent]      one member, inbox or sent
 //   #/fleets/1/monitor               monitor
 
-const ROUTE = /^#\/fleets\/(\d{1,18})(?:\/(members|monitor)(?:\/(\d{1,18})(?:\/(inbox|sent))?)?)?$/;
+const ROUTE = /^#\/fleets\/(\d{1,15})(?:\/(members|monitor)(?:\/(\d{1,15})(?:\/(inbox|sent))?)?)?$/;
 
 /** `{view: fleets | timeline | members | member | monitor | unknown, fleet, member, box}` */
 export function parseRoute(hash) {

@@ -135,6 +135,8 @@ export class Store {
     if (name === "gone") {
       this.phase = "gone";
       this.error = data.detail;
+      this.panes.clear(); // Nobody looks at them any more.
+      for (const id of this.members.keys()) this.changed.members.add(id);
       this.notify();
       return;
     }

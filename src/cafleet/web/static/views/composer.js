@@ -166,7 +166,9 @@ export function composer(store) {
 
   function outcome(target, answer) {
     if (target.to === EVERYONE) {
-      return [`Sent to ${answer.recipients} members; ${answer.notified} notified.`, "good"];
+      if (answer.recipients === 0) return ["Nobody else is in the fleet.", "warn"];
+      const members = answer.recipients === 1 ? "1 member" : `${answer.recipients} members`;
+      return [`Sent to ${members}; ${answer.notified} notified.`, "good"];
     }
     const { state, reason } = answer.notification;
     if (state === "notified") return [`Sent to ${target.label} and shown in the pane.`, "good"];

@@ -56,7 +56,8 @@ export function roster(store) {
     row.pane = pane;
     setText(row.name, member.name);
     setText(row.agent, member.placement?.coding_agent ?? "");
-    setText(row.place, paneText(member));
+    row.separator.hidden = member.placement === null;
+    setText(row.place, member.status === "active" ? paneText(member) : "");
     fill(row.kind, member.kind === "member" || member.kind === member.name ? null : h("span", { class: "tag" }, member.kind));
     row.badge.hidden = member.unread === 0;
     setText(row.badge, member.unread > 99 ? "99+" : String(member.unread));
@@ -69,7 +70,7 @@ export function roster(store) {
     const row = {
       name: h("bdi", { class: "member-name" }), agent: h("span", { class: "member-agent" }), place: h("span", { class: "member-pane" }),
       kind: h("span", {}), state: h("span", { class: "member-state" }), unread: h("span", { class: "visually-hidden" }),
-      held: h("span", { class: "member-held", hidden: true }),
+      separator: h("span", { "aria-hidden": "true" }, " · "), held: h("span", { class: "member-held", hidden: true }),
       badge: h("span", { class: "badge", "aria-hidden": "true" }), presence: h("span", { class: "presence", "aria-hidden": "true" }),
     };
     row.link = h("a", {
@@ -79,7 +80,7 @@ export function roster(store) {
     h("span", { class: "avatar-box" }, avatar(member.member_id, member.name), row.presence),
     h("span", { class: "member-text" },
       h("span", { class: "member-head" }, row.name, row.kind, row.place),
-      h("span", { class: "member-detail" }, row.state, row.unread, h("span", { class: "sep", "aria-hidden": "true" }, " · "), row.agent), row.held),
+      h("span", { class: "member-detail" }, row.state, row.unread, row.separator, row.agent), row.held),
     row.badge);
     row.element = h("li", {}, row.link);
     row.link.addEventListener("keydown", (event) => moveFocus(event, row));
