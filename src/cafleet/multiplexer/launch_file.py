@@ -109,9 +109,7 @@ class LaunchFile:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-            with contextlib.suppress(
-                OSError
-            ):  # Taken by the pane; else it stays, private as it is.
+            with contextlib.suppress(OSError):  # Taken by the pane; else it stays, private as it is.
                 os.unlink(self._path)
 
 
