@@ -24,7 +24,7 @@ types: dev ## Check types, strictly
 	@$(BIN)/mypy --no-error-summary
 
 unit: dev ## Run all tests, in parallel and in random order (ARGS="-k name" narrows)
-	@$(BIN)/python -m pytest -q -n auto $(ARGS)
+	@$(BIN)/python -m pytest -q -n 4 $(ARGS)
 
 test-agents: dev ## Prove it with the real agent programs (1.2 GB, needs npm; loopback only)
 	@scripts/test-agents.sh
