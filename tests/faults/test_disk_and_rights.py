@@ -206,7 +206,7 @@ def test_a_read_only_database(program: Program, close: Callable[[Path], Callable
             done = run_as_a_normal_user(program, *command)
             assert (done.code, done.stdout) == (1, ""), command
             assert_one_line(done)
-            grant = f"allow writing to the folder {path.parent} and the files in it (a sandboxed agent needs"
+            grant = f"allow writing to the folder {path.parent} and the files in it (in a sandbox, "
             assert done.stderr.startswith("Error: "), command
             assert grant in done.stderr, command
         kept = program.home / "kept.db"

@@ -38,8 +38,8 @@ class PaneLockUnavailable(CafleetError):
         if error.errno in _FORBIDDEN:
             folder = os.path.dirname(os.path.dirname(path))
             hint = (
-                f"; allow writing to the folder {folder} and the files in it (a sandboxed agent needs that"
-                " folder among its writable ones) and try again"
+                f"; allow writing to the folder {folder} and the files in it (in a sandbox, 'cafleet doctor'"
+                " names the setting that grants it) and try again"
             )
         super().__init__(f"cannot take the pane lock {path}: {self.reason}{hint}")
 
