@@ -211,7 +211,7 @@ def test_a_note_holds_for_a_while(tmp_path: Path) -> None:
     with pane_lock(str(tmp_path), "tmux", PANE) as lock:
         lock.leave_note("pasted", 50.0)
         assert lock.note == "pasted"
-        lock.leave_note("pasted", 0.0)
+        lock.leave_note("pasted", -1.0)
         assert lock.note == ""
 
 
