@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CHECKED := src tests benchmarks scripts
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit test-agents coverage bench format clean runtime dev
+.PHONY: help demo test lint types unit test-crowd test-agents coverage bench format clean runtime dev
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ types: dev ## Check types, strictly
 
 unit: dev ## Run all tests, in parallel and in random order (ARGS="-k name" narrows)
 	@$(BIN)/python -m pytest -q -n 4 $(ARGS)
+
+test-crowd: dev ## Let 32 processes send 25 messages each into one pane (two minutes; CROWD_MESSAGES=n)
+	@CROWD_MESSAGES=$${CROWD_MESSAGES:-25} $(BIN)/python -m pytest -q -n0 tests/faults/test_crowd.py
 
 test-agents: dev ## Prove it with the real agent programs (1.2 GB, needs npm; loopback only)
 	@scripts/test-agents.sh

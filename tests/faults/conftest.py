@@ -74,11 +74,8 @@ class Team:
     def lines(self) -> list[str]:
         """Everything that was submitted to the member's agent, in order."""
         events = [json.loads(line) for line in self.log.read_text().splitlines()]
-        # An Enter may be repeated where the first is drawn late; in an empty composer it does nothing.
-        odd = [
-            event for event in events if not {"submit", "ready"} & event.keys() and event != {"key": "enter"}
-        ]
-        assert not odd, "nothing but submitted lines may reach the pane"
+        odd = [event for event in events if not {"submit", "ready"} & event.keys()]
+        assert odd == [], "nothing but submitted lines may reach the pane"
         return [event["submit"] for event in events if "submit" in event]
 
     def check_file(self) -> None:

@@ -9,7 +9,8 @@ import pytest
 from tests.faults.conftest import Team, expected_lines
 from tests.support.waiting import wait_until
 
-KILLS = 200
+KILLS, ROUNDS = 200, 4
+"""In rounds, so that they can run side by side."""
 
 
 def run_and_kill(team: Team, text: str, after_seconds: float) -> tuple[str, bool]:
@@ -22,24 +23,27 @@ def run_and_kill(team: Team, text: str, after_seconds: float) -> tuple[str, bool
 
 
 def typical_seconds(team: Team) -> float:
-    """How long an undisturbed send takes here, now."""
-    started = time.monotonic()
+    """How long an undisturbed send takes here, at best."""
+    took = []
     for number in range(3):
+        started = time.monotonic()
         team.cafleet(*team.send_words(f"undisturbed {number}"))
-    return (time.monotonic() - started) / 3
+        took.append(time.monotonic() - started)
+    return min(took)
 
 
 @pytest.mark.timeout(300)
-def test_a_killed_sender_loses_nothing_that_it_reported(team: Team) -> None:
+@pytest.mark.parametrize("_round", range(ROUNDS))
+def test_a_killed_sender_loses_nothing_that_it_reported(team: Team, _round: int) -> None:
     seed = random.randrange(2**32)
     chance = random.Random(seed)
     longest = typical_seconds(team)
     killed, reported, tries = 0, [], 0
-    while killed < KILLS:
+    while killed < KILLS // ROUNDS:
         tries += 1
         printed, in_time = run_and_kill(team, f"message {tries}", chance.uniform(0, longest))
         # The machine's speed changes; most kills shall hit a send that is still at work.
-        longest *= 1.01 if in_time else 0.97
+        longest *= 1.03 if in_time else 0.9
         killed += in_time
         if "Message sent." in printed:
             reported += re.findall(r"^\[(\d+) ", printed, re.MULTILINE)
