@@ -412,8 +412,8 @@ class TooEarly(DatabaseError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
-            f"{path} is older than the formats that can be imported; upgrade it first with"
-            " 'cafleet setup' of the PyPI release cafleet 0.22.0"
+            f"{path} was written by a cafleet before 0.11, which nothing later can read or upgrade;"
+            " keep it for the release that wrote it, and start afresh with 'cafleet setup'"
         )
 
 
