@@ -317,9 +317,9 @@ def test_the_earliest_files_say_what_to_do_first(source: Path, target: Path) -> 
     run_sql(
         earliest, *(f"CREATE TABLE {name} (x)" for name in ("alembic_version", "sessions", "agents", "tasks"))
     )
-    assert "upgrade it first with 'cafleet setup' of the PyPI release cafleet 0.22.0" in check_refused(
-        earliest, target, TooEarly
-    )
+    told = check_refused(earliest, target, TooEarly)
+    assert "a cafleet before 0.11, which nothing later can read or upgrade" in told
+    assert "start afresh with 'cafleet setup'" in told
 
 
 def test_a_line_that_is_not_known(source: Path, target: Path) -> None:
