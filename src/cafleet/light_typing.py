@@ -41,7 +41,8 @@ else:
 
         def __new__(cls, *values, **named):
             if named or len(values) != len(cls._fields):
-                values = cls._arranged(values, named)
+                in_order = not values and (*named,) == cls._fields  # Nearly always, where names are given.
+                values = named.values() if in_order else cls._arranged(values, named)
             return tuple.__new__(cls, values)
 
         @classmethod

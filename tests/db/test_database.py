@@ -73,11 +73,12 @@ def test_an_exception_takes_everything_back(database: Database) -> None:
 
 
 def test_the_settings_of_a_connection(database: Database) -> None:
-    names = ("foreign_keys", "busy_timeout", "journal_mode", "synchronous")
+    names = ("foreign_keys", "journal_mode", "synchronous", "busy_timeout")
     with database.read() as reader, database.write() as writer:
-        for connection in (reader, writer):
+        # A writer waits as long, but in turns that are fairer than those of SQLite.
+        for connection, busy_timeout in ((reader, 5000), (writer, 0)):
             found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
-            assert found == [1, 5000, "wal", 2]
+            assert found == [1, "wal", 2, busy_timeout]
             assert connection.in_transaction
 
 
@@ -143,6 +144,25 @@ def test_a_locked_database_is_busy(database: Database) -> None:
     assert str(caught.value) == "the database is busy; try again"
     with impatient.write() as connection:
         connection.execute(ADD_FLEET)
+    impatient.close()
+
+
+def test_without_a_log_a_writer_waits_for_readers_before_it_commits(database: Database) -> None:
+    """A file system may refuse WAL mode; then the commit, too, needs the file for itself."""
+    run_sql(Path(database.path), "PRAGMA journal_mode=DELETE")
+    impatient = Database(database.path, busy_timeout_seconds=0.05)
+    with closing(sqlite3.connect(database.path, isolation_level=None, check_same_thread=False)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM fleets").fetchone()
+        with pytest.raises(DatabaseBusy), impatient.write() as connection:
+            connection.execute(ADD_FLEET)
+        assert count(database) == 0
+        leave = threading.Timer(0.1, reader.execute, ["ROLLBACK"])
+        with database.write() as connection:
+            connection.execute(ADD_FLEET)
+            leave.start()
+        leave.join()
+    assert count(database) == 1
     impatient.close()
 
 

@@ -47,6 +47,7 @@ class Database:
         self._busy_timeout_seconds = busy_timeout_seconds
         self._file = path
         """`path` without a symbolic link at its end."""
+        self._wakeups = _wakeups_beside(path)
         self._identity: tuple[int, int] | None = None
         self._schema_cookie: int | None = None
         """SQLite's counter of schema changes when the file was last found current; None: not guarded."""
@@ -75,6 +76,7 @@ class Database:
             self.close()
             raise error
         self._file, self._identity, self._schema_cookie = file, identity, found.schema_cookie
+        self._wakeups = _wakeups_beside(file)
 
     def read(self) -> "Reading":
         """`with database.read() as connection:` one snapshot for several selects.
@@ -206,7 +208,8 @@ class Database:
         try:
             if self._writer is None:
                 self._writer = self._open("rw")
-            self._take_turn(self._writer)
+                self._writer.execute("PRAGMA busy_timeout=0")  # From here on `_patiently` waits.
+            self._patiently(self._writer, "BEGIN IMMEDIATE")
             self._check_format(self._writer)
         except sqlite3.DatabaseError as error:
             if self._writer is not None:
@@ -220,7 +223,7 @@ class Database:
         self._writing = False
         if error is None:
             try:
-                self._writer.execute("COMMIT")
+                self._patiently(self._writer, "COMMIT")
             except sqlite3.DatabaseError as failure:
                 self._roll_back(self._writer)
                 raise database_error(failure, self.path) from failure
@@ -230,26 +233,23 @@ class Database:
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
             raise database_error(error, self.path) from error
 
-    def _take_turn(self, connection: sqlite3.Connection) -> None:
-        """BEGIN IMMEDIATE, waiting for other writers as long as the busy timeout.
+    def _patiently(self, connection: sqlite3.Connection, statement: str) -> None:
+        """BEGIN IMMEDIATE or COMMIT, waiting for others as long as the busy timeout.
 
         SQLite's own waiting sleeps longer and longer, so that among many writers those who came first
-        lose to newcomers; here all try equally often, and none is left behind.
+        lose to newcomers; here all try equally often, and none is left behind. A COMMIT has to wait only
+        where the file is not in WAL mode.
         """
         deadline = time.monotonic() + self._busy_timeout_seconds
-        connection.execute("PRAGMA busy_timeout=0")
-        try:
-            while True:
-                try:
-                    connection.execute("BEGIN IMMEDIATE")
-                    return
-                except sqlite3.OperationalError as error:
-                    if primary_code(error) not in BUSY_CODES or time.monotonic() >= deadline:
-                        raise
-                # Uneven pauses: processes that started together do not stay in step.
-                time.sleep(TURN_PAUSE_SECONDS * (0.5 + time.monotonic_ns() % 1000 / 1000))
-        finally:
-            connection.execute(f"PRAGMA busy_timeout={round(self._busy_timeout_seconds * 1000)}")
+        while True:
+            try:
+                connection.execute(statement)
+                return
+            except sqlite3.OperationalError as error:
+                if primary_code(error) not in BUSY_CODES or time.monotonic() >= deadline:
+                    raise
+            # Uneven pauses: processes that started together do not stay in step.
+            time.sleep(TURN_PAUSE_SECONDS * (0.5 + time.monotonic_ns() % 1000 / 1000))
 
     def _check_format(self, connection: sqlite3.Connection) -> None:
         """Prove inside the transaction just begun that the schema still is the one that was diagnosed."""
@@ -318,24 +318,25 @@ class Database:
         self._seen = found
         self._changed_at = time.monotonic()
 
-    def _wakeups_directory(self) -> str:
-        return os.path.join(os.path.dirname(self._file), WAKEUPS_DIRECTORY)
-
     def _open_receiver(self) -> "Receiver | None":
         """None where no socket can be made: the checks of the file are enough."""
         try:
-            receiver: Receiver = import_module("cafleet.db.wakeups").Receiver(self._wakeups_directory())
+            receiver: Receiver = import_module("cafleet.db.wakeups").Receiver(self._wakeups)
         except OSError:
             return None
         return receiver
 
     def _send_hints(self) -> None:
         try:
-            names = os.listdir(self._wakeups_directory())
+            names = os.listdir(self._wakeups)
         except OSError:
             return
         if names:
-            import_module("cafleet.db.wakeups").send_hints(self._wakeups_directory(), names)
+            import_module("cafleet.db.wakeups").send_hints(self._wakeups, names)
+
+
+def _wakeups_beside(file: str) -> str:
+    return os.path.join(os.path.dirname(file), WAKEUPS_DIRECTORY)
 
 
 class Reading:
