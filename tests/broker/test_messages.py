@@ -12,6 +12,7 @@ from cafleet.errors import (
     KeyReused,
     MemberNotActive,
     MemberNotFound,
+    MultiplexerTimeout,
 )
 from cafleet.models import Member, MessageState, MessageType, NotificationState
 
@@ -249,6 +250,23 @@ def test_one_recipient_that_cannot_be_told_does_not_spoil_a_broadcast(world: Wor
     ]
     assert done.notified == 2
     assert all(len(inbox.poll(world.runtime, worker.member_id)) == 1 for worker in workers)
+
+
+@pytest.mark.parametrize("broadcast", [True, False])
+def test_a_server_that_hangs_costs_its_time_limit_once_a_call(world: World, broadcast: bool) -> None:
+    director = world.fleet()
+    workers = [world.member(director.fleet_id, f"w{i}").member_id for i in range(3)]
+    world.multiplexer.fail("look", MultiplexerTimeout("tmux", 5), times=None)
+    calls = len(world.multiplexer.calls)
+
+    if broadcast:
+        told = [r.notification for r in messages.broadcast(world.runtime, director.member_id, "go").results]
+    else:
+        sent = messages.send_each(world.runtime, director.member_id, workers, "go")
+        told = [result.sent.notification for result in sent if result.sent]
+
+    assert [notification.state for notification in told] == [NotificationState.FAILED] * 3
+    assert len(world.multiplexer.calls) == calls + 1
 
 
 def test_a_repeated_broadcast_stores_and_types_nothing_again(world: World) -> None:

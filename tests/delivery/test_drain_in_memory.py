@@ -274,6 +274,25 @@ def test_a_multiplexer_error_is_the_notifications_own(
     assert len(memory.pane(address).pasted) == 1
 
 
+def test_a_server_that_hangs_is_asked_once_a_drain_and_again_in_the_next(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    programs = []
+    for name in ("ada", "ben", "cyd"):
+        address, program = memory.add_composer(standin())
+        team.store(team.add(name, address))
+        programs.append(program)
+    memory.fail("look", MultiplexerTimeout("tmux", 5))
+    attempted = Attempted()
+    told = [a.notification for a in drain_fleet(team.runtime, team.fleet_id, attempted)]
+    assert told == [failed("tmux did not answer within 5 s")] * 3
+    assert [method for method, _ in memory.calls] == ["look"]
+    attempted.next_round()
+    told = [a.notification for a in drain_fleet(team.runtime, team.fleet_id, attempted)]
+    assert told == [NOTIFIED] * 3
+    assert [len(program.submitted) for program in programs] == [1, 1, 1]
+
+
 def test_an_agent_that_is_not_configured_any_more_fails_with_its_name(
     team: Team, memory: MemoryMultiplexer
 ) -> None:

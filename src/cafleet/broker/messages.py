@@ -76,11 +76,20 @@ class Broadcast(NamedTuple):
         return sum(1 for result in self.results if result.notification.state is NotificationState.NOTIFIED)
 
 
-def send(runtime: Runtime, from_member_id: int, to_member_id: int, text: str, key: str | None = None) -> Sent:
+def send(
+    runtime: Runtime,
+    from_member_id: int,
+    to_member_id: int,
+    text: str,
+    key: str | None = None,
+    *,
+    silent: dict[str, str] | None = None,
+) -> Sent:
     """Store one delivery, then notify its recipient. What is stored is never reported as an error.
 
     With a `key` a send may be repeated after a time-out or a kill: the stored message comes back,
     even where a side has been deregistered meanwhile, and its line is typed only if it never was.
+    `silent`: see `drain_for_message`.
 
     Raises:
         InvalidInput: the body or the key.
@@ -93,7 +102,7 @@ def send(runtime: Runtime, from_member_id: int, to_member_id: int, text: str, ke
     with runtime.database.write() as conn:
         stored = None if key is None else _stored_under(conn, from_member_id, to_member_id, key, text)
         message = stored or _store(runtime, conn, from_member_id, to_member_id, text, key)
-    return Sent(message, _notify(runtime, message), stored is not None)
+    return Sent(message, _notify(runtime, message, silent), stored is not None)
 
 
 def send_each(
@@ -108,9 +117,10 @@ def send_each(
     if key is not None:
         check_key(key)
     results = []
+    silent: dict[str, str] = {}
     for to_member_id in dict.fromkeys(to_member_ids):
         try:
-            sent = send(runtime, from_member_id, to_member_id, text, key)
+            sent = send(runtime, from_member_id, to_member_id, text, key, silent=silent)
             results.append(SendResult(to_member_id, sent, None))
         except CafleetError as error:  # One recipient's failure is its own; the others stand.
             results.append(SendResult(to_member_id, None, error))
@@ -134,8 +144,9 @@ def broadcast(runtime: Runtime, from_member_id: int, text: str, key: str | None 
             summary, deliveries = _store_broadcast(runtime, conn, from_member_id, text, key)
         else:
             summary, deliveries = stored, messages.deliveries_of(conn, stored)
+    silent: dict[str, str] = {}
     results = tuple(
-        RecipientResult(message.message_id, message.owner_member_id, _notify(runtime, message))
+        RecipientResult(message.message_id, message.owner_member_id, _notify(runtime, message, silent))
         for message in deliveries
     )
     return Broadcast(summary, results, stored is not None)
@@ -249,8 +260,8 @@ def _store_broadcast(
 # -- notification ------------------------------------------------------------------------------
 
 
-def _notify(runtime: Runtime, message: Message) -> Notification:
+def _notify(runtime: Runtime, message: Message, silent: dict[str, str] | None) -> Notification:
     """Knock on the recipient's door, unless it is the sender's own."""
     if message.from_member_id == message.to_member_id:
         return _TO_ONESELF
-    return drain_for_message(runtime, message.message_id)
+    return drain_for_message(runtime, message.message_id, silent)

@@ -24,7 +24,7 @@ from cafleet.delivery.line import (
     same_errand,
 )
 from cafleet.delivery.pane_channel import PaneChannel
-from cafleet.errors import CafleetError, DatabaseError, PaneBusy
+from cafleet.errors import CafleetError, DatabaseError, MultiplexerTimeout, PaneBusy
 from cafleet.models import Member, MemberStatus, Notification, NotificationState, Placement
 from cafleet.multiplexer.base import PaneAddress
 from cafleet.multiplexer.pane_lock import PaneLock, pane_lock
@@ -50,14 +50,17 @@ class Attempt(NamedTuple):
     """False: the line was typed, but the database did not take the stamp."""
 
 
-def attempt(runtime: Runtime, message_id: int, member_id: int, lock_seconds: float) -> Attempt:
+def attempt(
+    runtime: Runtime, message_id: int, member_id: int, lock_seconds: float, silent: dict[str, str]
+) -> Attempt:
     """Type the line of a pending delivery and stamp it. Never raises a CafleetError: the message is
     stored, and whatever goes wrong is the notification's own failure.
 
-    `lock_seconds`: how long the pane's lock is waited for.
+    `lock_seconds`: how long the pane's lock is waited for. `silent`: multiplexer servers that did not
+    answer in time, and what was said of it; such a server is not asked again, and new ones are added.
     """
     try:
-        return Attempt(message_id, member_id, _type_pending(runtime, message_id, lock_seconds))
+        return Attempt(message_id, member_id, _type_pending(runtime, message_id, lock_seconds, silent))
     except _LockBusy as error:
         return Attempt(message_id, member_id, _deferred(error), touched=False)
     except _NotRecorded as error:
@@ -118,16 +121,25 @@ class _Lock:
 # -- one message ---------------------------------------------------------------------------------
 
 
-def _type_pending(runtime: Runtime, message_id: int, lock_seconds: float) -> Notification:
+def _type_pending(
+    runtime: Runtime, message_id: int, lock_seconds: float, silent: dict[str, str]
+) -> Notification:
     delivery, placement = _pending(runtime, message_id)
     for _ in range(_MOST_MOVES):
         if placement is None:
             return verdict(delivery) or NOTIFIED
+        server = f"{placement.backend} {placement.mux_server}"
+        if server in silent:
+            return Notification(NotificationState.FAILED, silent[server])
         locked = placement
         with _Lock(runtime, locked, lock_seconds) as lock:
             delivery, placement = _pending(runtime, message_id)
             if delivery and placement and _same_pane(placement, locked):
-                return _type_locked(runtime, delivery, placement, lock)
+                try:
+                    return _type_locked(runtime, delivery, placement, lock)
+                except MultiplexerTimeout as error:
+                    silent[server] = str(error)
+                    raise
     return Notification(NotificationState.DEFERRED, "its pane changes all the time")
 
 

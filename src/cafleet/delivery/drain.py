@@ -25,7 +25,12 @@ if TYPE_CHECKING:  # Loads agents and multiplexer.
         """The part of the module `attempt` that is used here."""
 
         def attempt(
-            self, runtime: Runtime, message_id: int, member_id: int, lock_seconds: float
+            self,
+            runtime: Runtime,
+            message_id: int,
+            member_id: int,
+            lock_seconds: float,
+            silent: dict[str, str],
         ) -> Attempt: ...
         def record_again(self, runtime: Runtime, message_id: int, member_id: int) -> Attempt: ...
         def type_plain_line(
@@ -60,16 +65,23 @@ def _hands() -> _Hands:
 
 
 def drain_for_message(
-    runtime: Runtime, message_id: int, *, monotonic: Callable[[], float] = time.monotonic
+    runtime: Runtime,
+    message_id: int,
+    silent: dict[str, str] | None = None,
+    *,
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> Notification:
     """What a sender does: type what is pending for this message's recipient, oldest first, until the
     message itself has been attempted, or `SEND_SECONDS` of `monotonic` have passed.
+
+    `silent`: shared by the several deliveries of one invocation, so that a multiplexer server that hangs
+    costs its time limit once and not once a recipient.
 
     Never raises a CafleetError: the message is stored, and what goes wrong now is only the
     notification's failure.
     """
     try:
-        return _drain_for_message(runtime, message_id, monotonic)
+        return _drain_for_message(runtime, message_id, {} if silent is None else silent, monotonic)
     except CafleetError as error:
         return Notification(NotificationState.FAILED, str(error))
 
@@ -98,6 +110,7 @@ def drain_steps(
 ) -> Iterator[Attempt]:
     """As `drain_fleet`, one attempt at a time, so that whoever drains can do something in between."""
     closed = set(skip_members)
+    silent: dict[str, str] = {}
     while True:
         with runtime.database.read() as connection:
             pending = notifications.next_of_fleet(connection, fleet_id, attempted.message_ids, closed)
@@ -108,7 +121,7 @@ def drain_steps(
         if message_id in attempted.unrecorded:
             outcome = _hands().record_again(runtime, message_id, member_id)
         else:
-            outcome = _hands().attempt(runtime, message_id, member_id, lock_seconds)
+            outcome = _hands().attempt(runtime, message_id, member_id, lock_seconds, silent)
         if outcome.recorded:
             attempted.unrecorded.discard(message_id)
         else:
@@ -131,7 +144,9 @@ def type_plain_line(
     return _hands().type_plain_line(runtime, member, line, lock_seconds)
 
 
-def _drain_for_message(runtime: Runtime, message_id: int, monotonic: Callable[[], float]) -> Notification:
+def _drain_for_message(
+    runtime: Runtime, message_id: int, silent: dict[str, str], monotonic: Callable[[], float]
+) -> Notification:
     started = monotonic()
     attempted: set[int] = set()
     outcome = busy = Notification(NotificationState.DEFERRED, "pane is busy")
@@ -149,7 +164,7 @@ def _drain_for_message(runtime: Runtime, message_id: int, monotonic: Callable[[]
         if spent >= SEND_SECONDS:
             return busy
         lock_seconds = min(max(0.0, LOCK_SECONDS - spent), _LOCK_LOOK_SECONDS)
-        tried = _hands().attempt(runtime, pending.message_id, pending.member_id, lock_seconds)
+        tried = _hands().attempt(runtime, pending.message_id, pending.member_id, lock_seconds, silent)
         outcome = tried.notification
         if not tried.touched and lock_seconds > 0:
             continue
