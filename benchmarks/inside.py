@@ -15,7 +15,7 @@ from cafleet.config import load
 from cafleet.db.database import Database
 from cafleet.runtime import Runtime
 
-SEND_ROUNDS = 400
+SEND_ROUNDS = 2000
 SEND_LIMIT = 1.3
 FEW, MANY = 1_000, 1_000_000
 GROWTH_ROUNDS = 100
