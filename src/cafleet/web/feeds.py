@@ -99,20 +99,26 @@ class FleetFeed:
         self._unverified = False
         self.look_again = False
         self._panes: dict[int, Json] = {}
+        self._untold: list[bytes] = []
+        """Events that `standing` counts already. They outlive a call that ends in an error, since no later
+        read would find them again."""
 
     def advance(self, runtime: Runtime, *, changed: bool, thorough: bool = False) -> bytes:
         now = time.monotonic()
         self._unverified = self._unverified or changed
         self.look_again = self.look_again or changed
         verify = self._unverified and (thorough or now - self._verified_at >= CHECK_SECONDS)
-        parts = self._new_messages(runtime, verify=verify) if changed or verify else []
+        if changed or verify:
+            self._untold += self._new_messages(runtime, verify=verify)
         if verify:
             self._verified_at, self._unverified = now, False
         elapsed = now - self._looked_at
         if thorough or elapsed >= (ROSTER_SECONDS if self.look_again else CHECK_SECONDS):
-            parts += self._new_states(runtime)
+            self._untold += self._new_states(runtime)
             self._looked_at, self.look_again = now, False
-        return b"".join(parts)
+        chunk = b"".join(self._untold)
+        self._untold.clear()
+        return chunk
 
     def welcome(self, runtime: Runtime, last_id: str) -> bytes:
         hello = encode("hello", {"fleet_id": self._fleet_id}, None if last_id else self.standing)
@@ -150,13 +156,17 @@ class FleetFeed:
         if found is None:
             self.standing = since._replace(position=feed.position(runtime, self._fleet_id))
             return [encode("reset", {"fleet_id": self._fleet_id}, self.standing)]
+        events = _message_events(runtime, found.changes, since)
         self.standing = since._replace(position=found.position)
-        return _message_events(runtime, found.changes, since)
+        return events
 
     def _new_states(self, runtime: Runtime) -> list[bytes]:
         parts = []
-        if self.look_again:
-            members, known = _roster(runtime, self._fleet_id), self._members
+        # All reading comes first: one that fails must leave everything as it was.
+        members = _roster(runtime, self._fleet_id) if self.look_again else None
+        self._monitor = overview(runtime, self._fleet_id)
+        if members is not None:
+            known = self._members
             different = [
                 row for key, row in members.items() if _without_idle(row) != _without_idle(known.get(key))
             ]
@@ -164,7 +174,6 @@ class FleetFeed:
             if different:
                 parts += [encode("member", row) for row in different]
                 self.standing = self.standing._replace(roster=_fingerprint(members))
-        self._monitor = overview(runtime, self._fleet_id)
         fingerprint = _monitor_fingerprint(self._monitor)
         if fingerprint != self.standing.monitor:
             self.standing = self.standing._replace(monitor=fingerprint)
