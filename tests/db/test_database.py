@@ -27,7 +27,6 @@ from tests.support.database import (
 )
 
 from cafleet.db.database import Database
-from cafleet.db.failures import database_error
 from cafleet.db.head_schema import HEAD_VERSION
 from cafleet.errors import (
     CafleetError,
@@ -293,14 +292,18 @@ def test_a_harmful_change_of_the_schema_is_refused(database: Database) -> None:
 
 
 @pytest.mark.parametrize("code", ["SQLITE_IOERR_FSTAT", "SQLITE_CANTOPEN", "SQLITE_READONLY_DBMOVED"])
-def test_a_file_that_is_taken_away_while_it_is_used_is_missing(tmp_path: Path, code: str) -> None:
+def test_a_file_that_is_taken_away_while_it_is_used_is_missing(database: Database, code: str) -> None:
     # Which of SQLite's codes it is depends on the very moment.
     error = sqlite3.OperationalError(code)
     error.sqlite_errorcode, error.sqlite_errorname = getattr(sqlite3, code), code
-    path = tmp_path / "team.db"
-    assert isinstance(database_error(error, str(path)), DatabaseMissing)
-    path.touch()
-    assert not isinstance(database_error(error, str(path)), DatabaseMissing)
+    with pytest.raises(CafleetError) as there, database.read():
+        raise error
+    assert not isinstance(there.value, DatabaseMissing)
+    writing = database.write()
+    writing.__enter__()
+    os.unlink(database.path)
+    with pytest.raises(DatabaseMissing):
+        writing.__exit__(type(error), error, None)
 
 
 def test_a_removed_file_is_missing_and_stays_missing(database: Database) -> None:
@@ -376,7 +379,6 @@ def test_a_file_that_may_not_grow_stores_nothing(database: Database) -> None:
 
 READ_AND_WRITE = """
 from cafleet.db.database import Database
-from cafleet.db.failures import database_error
 from cafleet.errors import DatabaseError
 database = Database(sys.argv[1], busy_timeout_seconds=0.2)
 for number in range(2):
@@ -461,7 +463,6 @@ def test_a_mixture_of_old_and_new_is_never_handed_out(filled: Path) -> None:
     """Without shared memory a reader cannot lock; it must notice a writer who can."""
     script = """
 from cafleet.db.database import Database
-from cafleet.db.failures import database_error
 from cafleet.errors import DatabaseBusy
 database = Database(sys.argv[1])
 try:

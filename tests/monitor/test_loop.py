@@ -77,6 +77,8 @@ def test_a_wish_to_stop_ends_the_drain_and_the_loop(watched: WatchedFleet) -> No
 def test_a_multiplexer_that_hangs_does_not_make_the_loop_look_dead(watched: WatchedFleet) -> None:
     for number in range(20):
         watched.store(watched.member(watched.fleet_id, f"member-{number}"))
+    with watched.database.write() as connection:  # A server that hangs is asked once a tick; here are many.
+        connection.execute("UPDATE member_placements SET mux_server = mux_server || member_id")
     watched.multiplexer.fail("look", MultiplexerTimeout("tmux", 5), times=None)
     loop = watched.loop()
     ages: list[float] = []

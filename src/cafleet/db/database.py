@@ -12,7 +12,7 @@ from types import TracebackType
 
 from cafleet.db import connections, diagnosis
 from cafleet.db.failures import BUSY_CODES, NOT_IN_PLACE_CODES, database_error, primary_code
-from cafleet.errors import DatabaseBusy, DatabaseUnreadable
+from cafleet.errors import DatabaseBusy, DatabaseError, DatabaseMissing, DatabaseUnreadable
 from cafleet.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Database:
             # BEGIN IMMEDIATE alone is content with a file that may only be read.
             connection.execute("UPDATE fleets SET name = name WHERE 0")
         except sqlite3.DatabaseError as error:
-            raise database_error(error, self.path) from error
+            raise self._failure(error) from error
         finally:
             self._writing = False
             self._roll_back(connection)
@@ -166,7 +166,7 @@ class Database:
             self._check_format(self._reader)
         except sqlite3.DatabaseError as error:
             if primary_code(error) not in NOT_IN_PLACE_CODES:
-                raise database_error(error, self.path) from error
+                raise self._failure(error) from error
             return self._begin_stand_in()
         return self._reader
 
@@ -177,7 +177,7 @@ class Database:
         except OSError as error:
             raise DatabaseUnreadable(self.path, str(error)) from error
         except sqlite3.DatabaseError as error:
-            raise database_error(error, self.path) from error
+            raise self._failure(error) from error
         self._stand_in = stand_in
         try:
             stand_in.connection.execute("BEGIN")
@@ -185,7 +185,7 @@ class Database:
         except BaseException as error:
             self._close_stand_in()
             if isinstance(error, sqlite3.DatabaseError):
-                raise database_error(error, self.path) from error
+                raise self._failure(error) from error
             raise
         return stand_in.connection
 
@@ -199,7 +199,7 @@ class Database:
         elif self._reader is not None:
             self._roll_back(self._reader)
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
-            raise database_error(error, self.path) from error
+            raise self._failure(error) from error
 
     def _begin_write(self) -> sqlite3.Connection:
         assert not self._writing, "a write transaction is already open"
@@ -214,7 +214,7 @@ class Database:
         except sqlite3.DatabaseError as error:
             if self._writer is not None:
                 self._roll_back(self._writer)
-            raise database_error(error, self.path) from error
+            raise self._failure(error) from error
         self._writing = True
         return self._writer
 
@@ -226,12 +226,12 @@ class Database:
                 self._patiently(self._writer, "COMMIT")
             except sqlite3.DatabaseError as failure:
                 self._roll_back(self._writer)
-                raise database_error(failure, self.path) from failure
+                raise self._failure(failure) from failure
             self._send_hints()
             return
         self._roll_back(self._writer)
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
-            raise database_error(error, self.path) from error
+            raise self._failure(error) from error
 
     def _patiently(self, connection: sqlite3.Connection, statement: str) -> None:
         """BEGIN IMMEDIATE or COMMIT, waiting for others as long as the busy timeout.
@@ -274,6 +274,12 @@ class Database:
             # Closing takes everything back, too; the next use opens the file anew.
             self._close_connections()
 
+    def _failure(self, error: sqlite3.DatabaseError) -> DatabaseError:
+        """What to tell a user of SQLite's error."""
+        if self._identity is not None and connections.identity(self._file) is None:
+            return DatabaseMissing(self.path)  # Taken away while it was in use: the disk is well.
+        return database_error(error, self.path)
+
     # -- opening and closing --------------------------------------------------------------------------
 
     def _open(self, mode: str) -> sqlite3.Connection:
@@ -309,7 +315,7 @@ class Database:
             version = self._reader.execute("PRAGMA data_version").fetchone()[0]
         except sqlite3.DatabaseError as error:
             if primary_code(error) not in NOT_IN_PLACE_CODES:
-                raise database_error(error, self.path) from error
+                raise self._failure(error) from error
             return connections.signature(self._file)
         # The version counts per connection: a new connection must not be taken for the old one.
         return (self._identity, id(self._reader), version)

@@ -10,7 +10,6 @@ from cafleet.errors import (
     DatabaseDiskError,
     DatabaseError,
     DatabaseFull,
-    DatabaseMissing,
     DatabaseReadOnly,
     DatabaseUnreadable,
 )
@@ -19,8 +18,6 @@ BUSY_CODES = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLI
 CORRUPT_CODES = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 NOT_IN_PLACE_CODES = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 """Reading would need files beside the database that cannot be made, or a repair that cannot be written."""
-
-_MOVED_CODES = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 
 
 def primary_code(error: sqlite3.Error) -> int:
@@ -35,8 +32,6 @@ def database_error(error: sqlite3.DatabaseError, path: str) -> DatabaseError:
         return DatabaseBusy()
     if code in CORRUPT_CODES:
         return DatabaseCorrupt(path, str(error))
-    if code in _MOVED_CODES and not os.path.exists(path):
-        return DatabaseMissing(path)  # Taken away while it was open: the disk is well.
     if code == sqlite3.SQLITE_READONLY or (code == sqlite3.SQLITE_CANTOPEN and not _writable(path)):
         return DatabaseReadOnly(path, os.path.dirname(path))
     if code == sqlite3.SQLITE_FULL:
