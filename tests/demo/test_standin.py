@@ -112,8 +112,8 @@ def test_a_signal_ends_it_and_its_tools(tmp_path: Path, number: int) -> None:
         wait_until(lambda: (tmp_path / "tool").exists() and (tmp_path / "tool").read_text(), what="the tool")
         os.kill(int(server.show("#{pane_pid}", pane.pane)), number)
         wait_until(lambda: pane.pane not in server.panes(), what="the end of the pane")
-        tool = (tmp_path / "tool").read_text().strip()
-        wait_until(lambda: not os.path.exists(f"/proc/{tool}"), what="the tool is gone, too")
+        tool_pid = (tmp_path / "tool").read_text().strip()
+        wait_until(lambda: not os.path.exists(f"/proc/{tool_pid}"), what="the tool is gone, too")
     finally:
         server.stop()
 
