@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.standin import StandinPane, configuration_text
 from tests.support.tmux_server import TmuxServer
-from tests.support.waiting import wait_until
+from tests.support.waiting import has_ended, wait_until
 
 from cafleet import config
 from cafleet.agents import registry
@@ -112,8 +112,8 @@ def test_a_signal_ends_it_and_its_tools(tmp_path: Path, number: int) -> None:
         wait_until(lambda: (tmp_path / "tool").exists() and (tmp_path / "tool").read_text(), what="the tool")
         os.kill(int(server.show("#{pane_pid}", pane.pane)), number)
         wait_until(lambda: pane.pane not in server.panes(), what="the end of the pane")
-        tool_pid = (tmp_path / "tool").read_text().strip()
-        wait_until(lambda: not os.path.exists(f"/proc/{tool_pid}"), what="the tool is gone, too")
+        tool_pid = int((tmp_path / "tool").read_text())
+        wait_until(lambda: has_ended(tool_pid), what="the tool has ended, too")
     finally:
         server.stop()
 

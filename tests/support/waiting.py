@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -17,3 +18,11 @@ def wait_until(probe: Callable[[], T], *, seconds: float = 15.0, what: str = "")
         if time.monotonic() > deadline:
             raise AssertionError(f"not true within {seconds:g} s: {what or probe}; last answer: {answer!r}")
         time.sleep(0.01)
+
+
+def has_ended(pid: int) -> bool:
+    """Gone, or a zombie: some tmux servers miss the end of a child and never collect it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
