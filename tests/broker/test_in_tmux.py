@@ -144,7 +144,7 @@ def test_a_prompt_of_96_kib_arrives_as_it_was_given(site: Site) -> None:
 def test_an_agent_that_ends_at_once_leaves_no_pane_and_no_member(site: Site) -> None:
     made = site.fleet()
     site.server.run("set-option", "-g", "remain-on-exit", "on")
-    with pytest.raises(AgentDidNotStart, match="(exit status 4|its program has ended): no licence"):
+    with pytest.raises(AgentDidNotStart, match=r"(exit status 4|its program has ended): no licence"):
         members.create_member(site.runtime(), site.request(made.fleet.fleet_id, agent="short"))
     assert site.server.panes() == [site.home_pane]
     roster = members.list_members(site.runtime(), made.fleet.fleet_id)
