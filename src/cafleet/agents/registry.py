@@ -15,7 +15,7 @@ _BUILT_IN = {
     "opencode": "cafleet.agents.opencode",
 }
 """Each module has `make(config) -> Agent`; only the one that is asked for is imported."""
-_CONFIGURED = "cafleet.agents.configured"
+_CONFIG_FILE = "cafleet.agents.config_file"
 """Has `make_all(config) -> dict[str, Agent]`."""
 
 BUILT_IN = tuple(_BUILT_IN)
@@ -43,4 +43,4 @@ def known(config: Config) -> list[str]:
 
 
 def _configured(config: Config) -> "dict[str, Agent]":
-    return cast("dict[str, Agent]", import_module(_CONFIGURED).make_all(config))
+    return cast("dict[str, Agent]", import_module(_CONFIG_FILE).make_all(config))

@@ -6,13 +6,13 @@ those of another version than the rest of the process.
 
 from contextlib import suppress
 
-from cafleet.agents import configured, registry
+from cafleet.agents import config_file, registry
 from cafleet.db import members, private_copy, wakeups
 from cafleet.delivery import attempt
 from cafleet.errors import CafleetError
 from cafleet.runtime import Runtime
 
-LOADED = (attempt, configured, private_copy, wakeups)
+LOADED = (attempt, config_file, private_copy, wakeups)
 """Modules that their users load by name, so that commands without a use for them start fast."""
 
 
