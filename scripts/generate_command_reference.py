@@ -4,11 +4,11 @@ Run it after a command changed; `tests/test_docs.py` fails until that was done.
 """
 
 import sys
-from importlib import import_module
 from pathlib import Path
 
 from cafleet.cli import commands
-from cafleet.cli.arguments import HELP, JSON, Argument, Command, usage
+from cafleet.cli.arguments import HELP, JSON, Argument, Command
+from cafleet.cli.help_pages import usage
 
 PAGE = Path(__file__).parent.parent / "docs" / "commands.md"
 
@@ -30,17 +30,10 @@ Both are accepted before and after the command's name. Errors and warnings go to
 """
 
 
-def load(name: str) -> Command:
-    """The description of the command with this full name."""
-    module, _, _ = commands.COMMANDS[name]
-    command: Command = import_module(f"cafleet.cli.{module}").COMMANDS[name]
-    return command
-
-
 def reference() -> str:
     """The whole page."""
     contents = [f"- [`{name}`](#{_anchor(name)}): {entry[2]}" for name, entry in commands.COMMANDS.items()]
-    sections = [_section(name, entry[2], load(name)) for name, entry in commands.COMMANDS.items()]
+    sections = [_section(name, entry[2], commands.load(name)) for name, entry in commands.COMMANDS.items()]
     return HEAD + "\n".join(contents) + "\n" + "".join(sections)
 
 

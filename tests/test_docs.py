@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from scripts.generate_command_reference import PAGE, load, reference
+from scripts.generate_command_reference import PAGE, reference
 from tests.support.program import Program
 
 from cafleet.cli import commands
-from cafleet.cli.arguments import help_page, parse
+from cafleet.cli.help_pages import command_page
+from cafleet.cli.parsing import parse
 
 NAMES = sorted(commands.COMMANDS)
 
@@ -37,12 +38,12 @@ def test_the_generator_runs_as_a_script(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_has_help_with_working_examples(name: str) -> None:
     _, guard, summary = commands.COMMANDS[name]
-    command = load(name)
+    command = commands.load(name)
     assert guard in (commands.NO_GUARD, commands.FORMAT, commands.ASSETS)
     assert summary
     assert not summary.endswith(".")
     assert command.examples, "an example is the shortest explanation"
-    page = help_page(name, summary, command)
+    page = command_page(name, summary, command)
     for argument in command.arguments:
         assert argument.help
         assert argument.label in page

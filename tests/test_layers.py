@@ -65,7 +65,7 @@ BY_NAME = {
     "multiplexer/select.py": "backends by name",
     "agents/registry.py": "agents by name",
     "delivery/drain.py": "a send that types nothing loads nothing that types",
-    "cli/completion_script.py": "describes every command",
+    "cli/commands.py": "a command loads no other command",
     "db/diagnosis.py": "a file in good order loads nothing that mends or copies",
     "db/database.py": "a file in good order loads nothing that mends or copies",
 }

@@ -30,6 +30,7 @@ ALL = {
     "cafleet.cli.escapes",
     "cafleet.cli.main",
     "cafleet.cli.output",
+    "cafleet.cli.parsing",
     "cafleet.clock",
     "cafleet.config",
     "cafleet.broker",

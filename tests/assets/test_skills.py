@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cafleet.cli import commands
-from cafleet.cli.arguments import parse
+from cafleet.cli.parsing import parse
 
 SKILL = Path(commands.__file__).parent.parent / "assets" / "skills" / "cafleet"
 PAGES = sorted(SKILL.rglob("*.md"))
@@ -66,8 +66,7 @@ def test_every_command_that_is_taught_is_one_that_the_program_takes(line: str) -
     if not words or words == ["--help"]:  # Named, not shown.
         assert name in commands.COMMANDS
         return
-    module = __import__(f"cafleet.cli.{commands.COMMANDS[name][0]}", fromlist=["COMMANDS"])
-    parse(name, module.COMMANDS[name], words)
+    parse(name, commands.load(name), words)
 
 
 @pytest.mark.parametrize("line", taught())

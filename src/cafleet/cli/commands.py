@@ -2,6 +2,13 @@
 completion start from. Importing it imports no command.
 """
 
+import sys
+
+from cafleet.light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cafleet.cli.arguments import Command
+
 NO_GUARD = "none"
 """Runs whatever state the database is in."""
 FORMAT = "format"
@@ -59,3 +66,11 @@ def groups() -> dict[str, list[str]]:
         if verb:
             found.setdefault(noun, []).append(verb)
     return found
+
+
+def load(name: str) -> "Command":
+    """The description of one command. Imports its module, and no other command's."""
+    full_name = f"cafleet.cli.{COMMANDS[name][0]}"
+    __import__(full_name)
+    command: Command = sys.modules[full_name].COMMANDS[name]
+    return command

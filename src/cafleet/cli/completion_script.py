@@ -74,21 +74,15 @@ def _parser() -> argparse.ArgumentParser:
     root.add_argument("--version", action="store_true", help="show the version")
     nouns = root.add_subparsers()
     verbs: dict[str, Any] = {}
-    for name, (module, _, summary) in commands.COMMANDS.items():
+    for name, (_, _, summary) in commands.COMMANDS.items():
         noun, _, verb = name.partition(" ")
         if verb and noun not in verbs:
             group = nouns.add_parser(noun, help=f"{noun} commands", add_help=False)
             verbs[noun] = group.add_subparsers()
         within = verbs[noun] if verb else nouns
         parser = within.add_parser(verb or noun, help=summary, description=summary, add_help=False)
-        _describe(parser, _load(module, name))
+        _describe(parser, commands.load(name))
     return root
-
-
-def _load(module: str, name: str) -> Command:
-    full_name = f"cafleet.cli.{module}"
-    command: Command = __import__(full_name, fromlist=["COMMANDS"]).COMMANDS[name]
-    return command
 
 
 def _describe(parser: argparse.ArgumentParser, command: Command) -> None:

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 from cafleet import __version__, config
 from cafleet.cli import commands
-from cafleet.cli.arguments import Command, Values, help_page, nearest, parse, two_columns, usage
+from cafleet.cli.arguments import Command, Values
 from cafleet.cli.output import Output, OutputClosed, OutputFailed
+from cafleet.cli.parsing import nearest, parse
 from cafleet.clock import utc_now
 from cafleet.errors import CafleetError, UsageError
 from cafleet.light_typing import TYPE_CHECKING
@@ -79,38 +80,49 @@ def _invoke(words: list[str], out: Output) -> int:
     if not head or head[0].startswith("-"):
         return _without_command(head, wants_help, out)
     name, rest = _command_name(head)
-    if name not in commands.COMMANDS:
-        if not wants_help:
-            raise UsageError(f"'cafleet {name}' needs a command; 'cafleet {name} --help' lists them")
-        out.write(_group_help(name))
-        return DONE
-    command, summary, guard = _load(name)
     if wants_help:
-        out.write(help_page(name, summary, command))
-        return DONE
+        return _show_help(name, out)
+    if name not in commands.COMMANDS:
+        raise UsageError(f"'cafleet {name}' needs a command; 'cafleet {name} --help' lists them")
+    command = commands.load(name)
     try:
         values = parse(name, command, rest + tail)
         if wants_json and not command.json:
             raise UsageError(f"'cafleet {name}' has no --json output")
     except UsageError as error:
+        from cafleet.cli.help_pages import usage
+
         error.add_note(f"Usage: {usage(name, command)}")
         raise
     if wants_json:
         from cafleet.cli.json_line import encode
 
         out.encode = encode
-    return _run(command, guard, values, out)
+    return _run(command, commands.COMMANDS[name][1], values, out)
 
 
 def _without_command(head: list[str], wants_help: bool, out: Output) -> int:
     if wants_help:
-        out.write(_program_help())
-    elif head[:1] == ["--version"]:
+        return _show_help("", out)
+    if head[:1] == ["--version"]:
         out.write(f"cafleet {__version__}")
-    elif head:
+        return DONE
+    if head:
         raise UsageError(f"unknown option '{head[0]}'; options follow the command's name")
+    raise UsageError("a command is needed; 'cafleet --help' lists them")
+
+
+def _show_help(name: str, out: Output) -> int:
+    """The page of a command, of a group, or (an empty name) of the program."""
+    from cafleet.cli import help_pages
+
+    if not name:
+        out.write(help_pages.program_page())
+    elif name in commands.COMMANDS:
+        summary = commands.COMMANDS[name][2]
+        out.write(help_pages.command_page(name, summary, commands.load(name)))
     else:
-        raise UsageError("a command is needed; 'cafleet --help' lists them")
+        out.write(help_pages.group_page(name))
     return DONE
 
 
@@ -134,14 +146,6 @@ def _unknown(word: str, prefix: str, known: list[str]) -> str:
     near = nearest(word, known)
     hint = f"did you mean '{prefix}{near}'?" if near else f"'cafleet {prefix}--help' lists them"
     return f"unknown command '{prefix}{word}'; {hint}"
-
-
-def _load(name: str) -> tuple[Command, str, str]:
-    module, guard, summary = commands.COMMANDS[name]
-    full_name = f"cafleet.cli.{module}"
-    __import__(full_name)
-    command: Command = sys.modules[full_name].COMMANDS[name]
-    return command, summary, guard
 
 
 # -- running it --------------------------------------------------------------------------------
@@ -200,50 +204,3 @@ def _show_traceback(out: Output) -> None:
         from traceback import format_exc
 
         out.debug(format_exc().rstrip())
-
-
-# -- help --------------------------------------------------------------------------------------
-
-
-def _program_help() -> str:
-    rows = [(name, summary) for name, (_, _, summary) in commands.COMMANDS.items()]
-    return "\n".join(
-        [
-            "Usage: cafleet COMMAND [ARGUMENTS] [--json] [--help]",
-            "",
-            "A local message broker and member registry for teams of coding agents in terminal panes.",
-            "",
-            "Commands:",
-            *two_columns(rows),
-            "",
-            "Options, accepted before and after the command:",
-            *two_columns(
-                [
-                    ("--json", "print one compact line of JSON instead of text"),
-                    ("--help", "show this help, or that of the command"),
-                    ("--version", "show the version"),
-                ]
-            ),
-            "",
-            "Examples:",
-            "  cafleet setup",
-            "  cafleet message send --from 1 --to 2 'the build is green'",
-            "  cafleet message poll --help",
-        ]
-    )
-
-
-def _group_help(noun: str) -> str:
-    names = [f"{noun} {verb}" for verb in commands.groups()[noun]]
-    rows = [(name, commands.COMMANDS[name][2]) for name in names]
-    return "\n".join(
-        [
-            f"Usage: cafleet {noun} COMMAND [ARGUMENTS] [--json] [--help]",
-            "",
-            "Commands:",
-            *two_columns(rows),
-            "",
-            "Examples:",
-            *(f"  cafleet {name} --help" for name in names),
-        ]
-    )
