@@ -390,6 +390,16 @@ class DatabaseDiskError(DatabaseError):
         )
 
 
+class DatabaseNeedsOtherLog(DatabaseError):
+    """It was last used on a file system that has what this one lacks."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"the file system of {path} cannot share a write-ahead log; run 'cafleet setup', which does without"
+        )
+
+
 class TargetExists(Conflict):
     def __init__(self, path: str) -> None:
         self.path = path

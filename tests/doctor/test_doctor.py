@@ -19,6 +19,7 @@ from cafleet import __version__, config
 from cafleet.clock import utc_now
 from cafleet.db import members
 from cafleet.db.database import Database
+from cafleet.doctor.file_system import kind_of
 from cafleet.doctor.records import Level, Report
 from cafleet.doctor.report import examine
 from cafleet.errors import MultiplexerTimeout, PaneGone
@@ -66,6 +67,7 @@ def test_a_healthy_machine(machine: Machine) -> None:
     assert database["path"] == str(machine.program.database_path)
     assert (database["state"], database["journal"], database["integrity"]) == ("current", "wal", "ok")
     assert database["bytes"] > 0
+    assert database["file system"] == kind_of(str(machine.program.database_path))
     claude, codex, opencode = sections["coding agents"]["rows"]
     assert claude == {
         "agent": "claude",
@@ -289,8 +291,8 @@ def test_a_database_that_somebody_keeps_locked(machine: Machine) -> None:
     ]
 
 
-def examined_without_rights(home: Path, before: str = "") -> list[tuple[str, str]]:
-    """The database's issues for a user who is not root, after `before` has been run."""
+def examined_without_rights(home: Path, before: str = "", level: str = "issue") -> list[tuple[str, str]]:
+    """What is found of the database for a user who is not root, after `before` has been run."""
     script = f"""
 import json
 {before}
@@ -301,11 +303,50 @@ from cafleet.doctor.database import check_database
 from cafleet.runtime import Runtime
 settings = config.load({{"HOME": sys.argv[1]}})
 runtime = Runtime(settings, Database(settings.database_path), None, utc_now)
-print(json.dumps([one[1:] for one in check_database(runtime, deep=False).findings if one.level == "issue"]))
+print(json.dumps([one[1:] for one in check_database(runtime, deep=False).findings if one.level == "{level}"]))
 """
     done = run_without_rights(script, str(home))
     assert done.stderr == ""
     return [(text, mend) for text, mend in json.loads(done.stdout)]
+
+
+def notes_without_rights(home: Path) -> list[tuple[str, str]]:
+    """The database's notes for a user who is not root."""
+    return examined_without_rights(home, level="note")
+
+
+def test_a_database_without_a_log_says_how_it_gets_one(machine: Machine) -> None:
+    change(machine, "PRAGMA journal_mode = DELETE")
+    section = machine.sections(code=0)["database"]
+    assert section["rows"][0]["journal"] == "delete"
+    ((text, mend),) = [(one["text"], one["mend"]) for one in section["findings"]]
+    assert text == "the journal mode is delete, so readers and writers wait for each other"
+    assert mend.startswith("run 'cafleet setup'; ")
+    assert machine.program.run("setup").code == 0
+    assert machine.sections(code=0)["database"]["rows"][0]["journal"] == "wal"
+
+
+def test_a_read_only_folder_does_not_hide_the_log(machine: Machine) -> None:
+    """SQLite reads such a file without locks, and then calls its journal mode delete."""
+    folder = machine.program.database_path.parent
+    folder.chmod(0o500)
+    try:
+        assert notes_without_rights(machine.home) == []
+    finally:
+        folder.chmod(0o700)
+
+
+def test_the_file_system_is_named(tmp_path: Path) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "22 1 254:0 / / rw shared:1 - ext4 /dev/vda rw\n"
+        "30 22 0:44 / /home/my\\040share rw - 9p share rw,trans=virtio\n"
+        "31 22 0:45 / /home/my\\040share rw master:2 - virtiofs share rw\n"
+        "32 22 0:46 / /home/my rw - nfs4 host:/x rw\n"
+    )
+    found = [kind_of(path, str(mounts)) for path in ("/home/my share/a.db", "/home/my/a.db", "/home/mya.db")]
+    assert found == ["virtiofs", "nfs4", "ext4"]
+    assert kind_of("/", str(tmp_path / "missing")) is None
 
 
 @pytest.mark.parametrize("what", ["the file", "its folder"])

@@ -10,6 +10,7 @@ from cafleet.errors import (
     DatabaseDiskError,
     DatabaseError,
     DatabaseFull,
+    DatabaseNeedsOtherLog,
     DatabaseReadOnly,
     DatabaseUnreadable,
 )
@@ -18,6 +19,16 @@ BUSY_CODES = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLI
 CORRUPT_CODES = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 NOT_IN_PLACE_CODES = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 """Reading would need files beside the database that cannot be made, or a repair that cannot be written."""
+
+
+_SHARED_MEMORY_CODES = frozenset(
+    {sqlite3.SQLITE_IOERR_SHMMAP, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMLOCK}
+)
+
+
+def shares_no_memory(error: sqlite3.Error) -> bool:
+    """Whether processes cannot share a write-ahead log here, as on some network and guest file systems."""
+    return getattr(error, "sqlite_errorcode", 0) in _SHARED_MEMORY_CODES
 
 
 def primary_code(error: sqlite3.Error) -> int:
@@ -36,6 +47,8 @@ def database_error(error: sqlite3.DatabaseError, path: str) -> DatabaseError:
         return DatabaseReadOnly(path, os.path.dirname(path))
     if code == sqlite3.SQLITE_FULL:
         return DatabaseFull(path)
+    if shares_no_memory(error):
+        return DatabaseNeedsOtherLog(path)
     if code == sqlite3.SQLITE_IOERR:
         return DatabaseDiskError(path, getattr(error, "sqlite_errorname", str(error)))
     if code == sqlite3.SQLITE_CANTOPEN:

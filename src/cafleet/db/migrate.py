@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from cafleet.config import DATABASE_FILE_NAME
 from cafleet.db import connections
-from cafleet.db.backup import PARTIAL_SUFFIX, write_copy
+from cafleet.db.backup import write_copy
 from cafleet.db.database import Database
 from cafleet.db.diagnosis import DatabaseState, Diagnosis, diagnose, examine, refusal
-from cafleet.db.failures import database_error
+from cafleet.db.failures import database_error, shares_no_memory
 from cafleet.db.head_schema import HEAD_VERSION
 from cafleet.db.steps import apply_steps, first_difference_from
+from cafleet.db.workshop import sweep
 from cafleet.errors import DatabaseError, DatabaseUnreadable, MonitorDuplicates, UpgradeFailed
 
 EARLIER_FILE_NAMES = ("cafleet_v6.db", "cafleet_v5.db", "cafleet_v2.db", "cafleet.db")
@@ -63,11 +64,13 @@ def setup_database(path: str, now: datetime, *, busy_timeout_seconds: float = 5.
     file = connections.real_path(path)
     try:
         make_directories(os.path.dirname(file))
+        sweep(os.path.dirname(file))
         with _turn(os.path.dirname(file)):
             found = diagnose(file)
             if found.state in (DatabaseState.MISSING, DatabaseState.EMPTY):
                 result = _create(file, now)
             elif found.state is DatabaseState.OUTDATED:
+                _leave_log_where_it_cannot_be_used(file)
                 result = _upgrade(file, found, now, busy_timeout_seconds)
             elif found.state is DatabaseState.CURRENT:
                 result = SetupResult(
@@ -188,12 +191,7 @@ def _refuse_duplicate_monitors(connection: sqlite3.Connection, version: int) -> 
 
 
 def _back_up(file: str, version: int) -> str:
-    """The path of a new copy. Earlier ones, of an upgrade that was killed, are never overwritten, but what
-    a killed upgrade had only begun to copy is removed."""
-    folder, name = os.path.split(file)
-    for other in os.listdir(folder):
-        if other.startswith(f"{name}.format") and PARTIAL_SUFFIX in other:
-            os.unlink(os.path.join(folder, other))
+    """The path of a new copy. Earlier ones, of an upgrade that was killed, are never overwritten."""
     target = f"{file}.format{version}.bak"
     number = 2
     while os.path.lexists(target):
@@ -212,11 +210,38 @@ def _use_log(file: str) -> str | None:
     try:
         connection = connections.open_live(file, "rw", timeout_seconds=5.0)
         try:
-            return str(connection.execute("PRAGMA journal_mode=WAL").fetchone()[0])
+            mode = str(connection.execute("PRAGMA journal_mode=WAL").fetchone()[0])
+            # SQLite has only noted its wish: whether a log can be used shows with the first read.
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            return mode
         finally:
             connections.close_live(connection)
-    except sqlite3.DatabaseError:
+    except sqlite3.DatabaseError as error:
+        if shares_no_memory(error):
+            return _leave_log(file)
         return None  # Read-only or busy: the file is complete all the same.
+
+
+def _leave_log_where_it_cannot_be_used(file: str) -> None:
+    """Such a file was brought here from a file system on which it could."""
+    try:
+        connections.close_live(connections.open_live(file, "ro", timeout_seconds=5.0))
+    except sqlite3.DatabaseError as error:
+        if shares_no_memory(error):
+            _leave_log(file)
+
+
+def _leave_log(file: str) -> str | None:
+    """Without shared memory a log can be read only by whoever locks the file for itself."""
+    with connections.opening:
+        connection = connections.connect(file, "mode=rw")
+        try:
+            connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+            return str(connection.execute("PRAGMA journal_mode=DELETE").fetchone()[0])
+        except sqlite3.DatabaseError:
+            return None
+        finally:
+            connection.close()
 
 
 def _notes(path: str, result: SetupResult) -> tuple[str, ...]:

@@ -6,10 +6,11 @@ import stat
 
 from cafleet.db import health
 from cafleet.db.diagnosis import DatabaseState, Diagnosis, diagnose
+from cafleet.doctor.file_system import kind_of
 from cafleet.doctor.permissions import grants
 from cafleet.doctor.records import Finding, Row, Section, issue, note
 from cafleet.doctor.settings import names_a_database
-from cafleet.errors import DatabaseBusy, DatabaseDamaged, DatabaseError
+from cafleet.errors import DatabaseBusy, DatabaseDamaged, DatabaseError, DatabaseNeedsOtherLog
 from cafleet.runtime import Runtime
 
 NAME = "database"
@@ -34,13 +35,14 @@ _MENDS = {
 
 
 def check_database(runtime: Runtime, *, deep: bool) -> Section:
-    """Path, state, format, size, journal mode; the integrity check where `deep` is set."""
+    """Path, state, format, size, file system, journal mode; the integrity check where `deep` is set."""
     if not names_a_database(runtime):
         return Section(NAME, [], [note("not looked at, since it is not known where it is")])
     path = runtime.config.database_path
     diagnosis = diagnose(path)
     row: Row = {"path": path, "state": diagnosis.state.value, "format": diagnosis.version}
     row["bytes"] = os.path.getsize(path) if os.path.isfile(path) else None
+    row["file system"] = kind_of(path)
     findings = _of_state(path, diagnosis)
     if diagnosis.state is DatabaseState.CURRENT:
         findings += _of_access(runtime, path)
@@ -56,7 +58,7 @@ def check_database(runtime: Runtime, *, deep: bool) -> Section:
             findings.append(
                 note(
                     f"the journal mode is {row['journal']}, so readers and writers wait for each other",
-                    "keep the file on a local file system",
+                    "run 'cafleet setup'; where that changes nothing, keep the file on a local file system",
                 )
             )
     return Section(NAME, [row], findings)
@@ -114,6 +116,8 @@ def _unusable(path: str, error: DatabaseError) -> Finding:
     """A file of the right format that could not be read just now."""
     if isinstance(error, DatabaseDamaged):
         return issue(str(error), _RESTORE)
+    if isinstance(error, DatabaseNeedsOtherLog):
+        return issue(str(error), "cafleet setup")
     if isinstance(error, DatabaseBusy):
         return issue(str(error), f"where that goes on, end what holds it: fuser -v {path}")
     return issue(str(error), f"make {path} and its folder readable and writable for you, then look again")
