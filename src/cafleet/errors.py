@@ -396,7 +396,8 @@ class DatabaseNeedsOtherLog(DatabaseError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
-            f"the file system of {path} cannot share a write-ahead log; run 'cafleet setup', which does without"
+            f"the file system of {path} cannot share a write-ahead log; run 'cafleet setup', which does"
+            " without"
         )
 
 
