@@ -2,15 +2,12 @@
 
 import os
 import sqlite3
-from contextlib import suppress
 from typing import NamedTuple
 
 from cafleet.db.database import Database
 from cafleet.db.failures import database_error
+from cafleet.db.workshop import Workshop
 from cafleet.errors import BackupFailed, TargetExists
-
-PARTIAL_SUFFIX = ".partial"
-"""Ends the name of a copy that is not finished."""
 
 
 class BackupResult(NamedTuple):
@@ -41,17 +38,13 @@ def write_copy(source: sqlite3.Connection, target: str) -> BackupResult:
     """The same for an open connection; its open transaction, if any, must be one of reading."""
     if os.path.lexists(target):
         raise TargetExists(target)
-    partial = f"{target}.{os.urandom(4).hex()}{PARTIAL_SUFFIX}"
     try:
-        _copy_and_check(source, partial, target)
-        size = os.path.getsize(partial)
-        publish(partial, target)
+        with Workshop(target) as workshop:
+            _copy_and_check(source, workshop.file, target)
+            size = os.path.getsize(workshop.file)
+            publish(workshop.file, target)
     except OSError as error:
         raise BackupFailed(target, error.strerror or str(error)) from error
-    finally:
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            with suppress(OSError):
-                os.unlink(partial + suffix)
     return BackupResult(target, size)
 
 

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from cafleet.db.earlier_names import attach_renamed
 from cafleet.db.earlier_rows import Mending, Progress
 from cafleet.db.failures import database_error
 from cafleet.db.migrate import is_unused, make_directories, setup_database
+from cafleet.db.workshop import Workshop
 from cafleet.errors import (
     DatabaseBusy,
     DatabaseUnreadable,
@@ -161,18 +162,13 @@ def _opens(uri: str) -> bool:
 
 
 def _fill_new(filler: "_Filler") -> ImportReport:
-    """Build the new file under another name: a killed import leaves nothing at the target's place."""
+    """Build the new file somewhere else: a killed import leaves nothing at the target's place."""
     target = connections.real_path(filler.target)
     make_directories(os.path.dirname(target))
-    partial = f"{target}.{os.urandom(4).hex()}.partial"
-    try:
-        setup_database(partial, filler.now)
-        report = filler.fill(partial, fresh=True)
-        publish(partial, target)
-    finally:
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            with suppress(OSError):
-                os.unlink(partial + suffix)
+    with Workshop(target) as workshop:
+        setup_database(workshop.file, filler.now)
+        report = filler.fill(workshop.file, fresh=True)
+        publish(workshop.file, target)
     return report
 
 

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 
 from cafleet.db import connections
+from cafleet.db.workshop import Workshop
 
 COPY_ATTEMPTS = 5
 """How often copying starts again because somebody wrote meanwhile."""
@@ -17,26 +18,24 @@ COPY_ATTEMPTS = 5
 class PrivateCopy:
     """A connection to a copy of the file at `path` with its log and journal, until `close()`.
 
-    Recovery happens on the copy; the original is only read. Raises OSError where copying fails.
+    Recovery happens on the copy; the original is only read. What a killed process left of such a copy is
+    removed by the next one. Raises OSError where copying fails.
     """
 
     def __init__(self, path: str) -> None:
-        self._directory = tempfile.mkdtemp(prefix="cafleet-")
+        self._workshop = Workshop(os.path.join(tempfile.gettempdir(), "cafleet"))
         try:
-            self.path = os.path.join(self._directory, "copy.db")
+            self.path = self._workshop.file
             _copy_settled(path, self.path)
             self.connection = connections.connect(self.path, "mode=rw")
         except BaseException:
-            self._remove()
+            self._workshop.remove()
             raise
 
     def close(self) -> None:
         """Close the connection and remove the copy."""
         self.connection.close()
-        self._remove()
-
-    def _remove(self) -> None:
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self._workshop.remove()
 
 
 def _copy_settled(path: str, target: str) -> None:
