@@ -4,6 +4,8 @@ import pytest
 from tests.support.fleet_builder import World, claude_screen
 
 from cafleet.broker import fleets, members
+from cafleet.broker.member_creation import create_member, register_member
+from cafleet.broker.member_deletion import delete_member
 from cafleet.db.database import Database
 from cafleet.errors import (
     AgentDidNotStart,
@@ -35,7 +37,7 @@ def member_rows(world: World) -> list[tuple[str, bool]]:
 def test_a_member_gets_a_pane_beside_the_directors_and_is_told_who_it_is(world: World) -> None:
     director = world.fleet()
     request = world.request(director.fleet_id)._replace(skills=("python", "日本語"), model="m", effort="high")
-    member = members.create_member(world.runtime, request, start_wait_seconds=0).member
+    member = create_member(world.runtime, request, start_wait_seconds=0).member
 
     assert member.kind is MemberKind.MEMBER
     assert members.skills(member) == ["python", "日本語"]
@@ -57,7 +59,7 @@ def test_a_member_gets_a_pane_beside_the_directors_and_is_told_who_it_is(world: 
 def test_another_agent_than_the_directors_can_be_chosen(world: World) -> None:
     director = world.fleet()
     request = world.request(director.fleet_id)._replace(coding_agent="codex")
-    member = members.create_member(world.runtime, request, start_wait_seconds=0).member
+    member = create_member(world.runtime, request, start_wait_seconds=0).member
     assert member.placement is not None
     assert member.placement.coding_agent == "codex"
 
@@ -80,7 +82,7 @@ def test_what_is_wrong_is_found_before_anything_is_written(world: World) -> None
     ]
     for change, error in bad:
         with pytest.raises(error):
-            members.create_member(world.runtime, good._replace(**change))  # type: ignore[arg-type]
+            create_member(world.runtime, good._replace(**change))  # type: ignore[arg-type]
     assert member_rows(world) == [("active", True)]
     assert len(world.multiplexer.panes(world.here.server or "")) == 1
 
@@ -90,17 +92,17 @@ def test_only_a_live_fleet_gets_members(world: World) -> None:
     with world.database.write() as conn:
         conn.execute("UPDATE members SET status = 'deregistered'")
     with pytest.raises(FleetNotLive):
-        members.create_member(world.runtime, world.request(director.fleet_id))
+        create_member(world.runtime, world.request(director.fleet_id))
     fleets.delete_fleet(world.runtime, director.fleet_id)
     with pytest.raises(FleetDeleted):
-        members.create_member(world.runtime, world.request(director.fleet_id))
+        create_member(world.runtime, world.request(director.fleet_id))
 
 
 def test_a_directors_pane_that_is_gone_is_said_so(world: World) -> None:
     director = world.fleet()
     world.multiplexer.remove_pane(world.pane(director))
     with pytest.raises(DirectorPaneGone, match=rf"fleet {director.fleet_id}'s Director \(member") as caught:
-        members.create_member(world.runtime, world.request(director.fleet_id))
+        create_member(world.runtime, world.request(director.fleet_id))
     assert caught.value.cleanup_failures == []
     assert member_rows(world) == [("active", True)]
 
@@ -115,7 +117,7 @@ def test_a_fleet_has_one_active_monitor(world: World) -> None:
     with pytest.raises(MonitorExists, match=text):
         world.member(director.fleet_id, "second", monitor=True)
     assert len(member_rows(world)) == 2
-    members.delete_member(world.runtime, monitor.member_id)
+    delete_member(world.runtime, monitor.member_id)
     assert world.member(director.fleet_id, "third", monitor=True).kind is MemberKind.MONITOR
     other = world.fleet("other")
     assert world.member(other.fleet_id, "mon", monitor=True).kind is MemberKind.MONITOR
@@ -134,7 +136,7 @@ def test_of_many_that_register_a_monitor_at_once_one_wins_and_no_loser_leaves_a_
         request = world.request(director.fleet_id, f"m{number}", monitor=True)
         together.wait()
         try:
-            members.register_member(runtime, request, pending)
+            register_member(runtime, request, pending)
             outcomes.append("won")
         except MonitorExists:
             outcomes.append("lost")
@@ -182,11 +184,11 @@ def test_a_creation_that_fails_at_any_step_leaves_nothing(
     request = world.request(director.fleet_id)
     if step == STEPS[-1] and isinstance(error, MultiplexerError):
         # What cannot be seen is no failure: the agent runs.
-        started = members.create_member(world.runtime, request, start_wait_seconds=0)
+        started = create_member(world.runtime, request, start_wait_seconds=0)
         assert started.start == (StartState.NOT_RECOGNISED, "it failed")
         return
     with pytest.raises(type(error)) as caught:
-        members.create_member(world.runtime, request, start_wait_seconds=0)
+        create_member(world.runtime, request, start_wait_seconds=0)
     assert caught.value is error
     assert_nothing_left(world)
 
@@ -199,7 +201,7 @@ def test_a_database_that_fails_while_the_pane_is_recorded_leaves_nothing(world: 
             BEGIN SELECT RAISE(ABORT, 'disk trouble'); END"""
         )
     with pytest.raises(CafleetError, match="disk trouble"):
-        members.create_member(world.runtime, world.request(director.fleet_id), start_wait_seconds=0)
+        create_member(world.runtime, world.request(director.fleet_id), start_wait_seconds=0)
     assert_nothing_left(world)
 
 
@@ -208,11 +210,11 @@ def test_a_member_that_is_deleted_while_its_pane_opens_does_not_come_back(world:
 
     def delete(method: str, pane: str) -> None:
         if method == "open_pane":
-            members.delete_member(world.runtime, director.member_id + 1)
+            delete_member(world.runtime, director.member_id + 1)
 
     world.multiplexer.before = delete
     with pytest.raises(MemberNotActive):
-        members.create_member(world.runtime, world.request(director.fleet_id), start_wait_seconds=0)
+        create_member(world.runtime, world.request(director.fleet_id), start_wait_seconds=0)
     assert_nothing_left(world)
 
 
@@ -229,7 +231,7 @@ def test_what_could_not_be_undone_is_told_after_the_primary_error(world: World) 
         )
     world.multiplexer.fail("kill_pane", MultiplexerError("no answer"))
     with pytest.raises(CafleetError, match="disk trouble") as caught:
-        members.create_member(world.runtime, world.request(director.fleet_id), start_wait_seconds=0)
+        create_member(world.runtime, world.request(director.fleet_id), start_wait_seconds=0)
     pane, member = caught.value.cleanup_failures
     assert pane == "cleanup failed for pane %1: no answer"
     assert member.startswith(f"cleanup failed for member {director.member_id + 1}: ")
@@ -250,7 +252,7 @@ def test_an_agent_that_ends_at_once_is_a_failed_creation_with_its_last_words(wor
 
     world.multiplexer.before = end
     with pytest.raises(AgentDidNotStart) as caught:
-        members.create_member(world.runtime, world.request(director.fleet_id))
+        create_member(world.runtime, world.request(director.fleet_id))
     assert str(caught.value) == (
         "claude ended right after it was started: exit status 2: error: unknown option"
     )
@@ -277,7 +279,7 @@ def test_the_first_recognisable_screen_says_how_it_went_and_nothing_is_pressed(
 
     world.multiplexer.before = draw
     wait = 5.0 if state is not StartState.NOT_RECOGNISED else 0.0
-    made = members.create_member(world.runtime, world.request(director.fleet_id), start_wait_seconds=wait)
+    made = create_member(world.runtime, world.request(director.fleet_id), start_wait_seconds=wait)
     assert made.start.state is state
     assert (made.start.detail is None) == (state is StartState.READY)
     assert made.member.status is MemberStatus.ACTIVE

@@ -1,7 +1,8 @@
 import pytest
 from tests.support.fleet_builder import SERVER, World
 
-from cafleet.broker import caller, fleets, identity, members
+from cafleet.broker import caller, fleets, identity
+from cafleet.broker.member_deletion import delete_member
 from cafleet.errors import NotAMember, NotInMultiplexer
 
 
@@ -32,7 +33,7 @@ def test_a_pane_with_two_fleets_answers_with_the_newer_one(world: World) -> None
 def test_a_member_that_was_deleted_is_nobody(world: World) -> None:
     director = world.fleet()
     worker = world.member(director.fleet_id)
-    members.delete_member(world.runtime, worker.member_id)
+    delete_member(world.runtime, worker.member_id)
     world.stand_in(world.multiplexer.add_pane(server=SERVER, pane=world.pane(worker).pane))
     with pytest.raises(NotAMember):
         identity.whoami(world.runtime)

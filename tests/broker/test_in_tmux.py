@@ -16,9 +16,11 @@ from tests.support.tmux_server import TmuxServer
 from tests.support.waiting import has_ended, wait_until
 
 from cafleet import clock, config
-from cafleet.broker import caller, fleets, identity, inbox, members, messages
+from cafleet.broker import caller, fleets, identity, inbox, members, messages, placements
 from cafleet.broker.fleets import FleetCreated, MonitorRequest
-from cafleet.broker.members import MemberRequest, PaneEnd, RespawnRequest
+from cafleet.broker.member_creation import MemberRequest, create_member, register_member
+from cafleet.broker.member_deletion import PaneEnd, delete_member
+from cafleet.broker.member_respawn import RespawnRequest, respawn_member
 from cafleet.errors import AgentDidNotStart, DirectorPaneGone
 from cafleet.launch import MAX_PROMPT_BYTES, StartState
 from cafleet.models import Member, NotificationState
@@ -88,7 +90,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 def pane_of(member: Member) -> str:
-    return members.pane_of(member)[1].pane
+    return placements.pane_of(member)[1].pane
 
 
 def test_a_fleet_a_monitor_and_a_member_come_up_and_take_messages(site: Site) -> None:
@@ -96,7 +98,7 @@ def test_a_fleet_a_monitor_and_a_member_come_up_and_take_messages(site: Site) ->
     assert made.monitor is not None
     assert made.start is not None
     assert made.start.state is StartState.READY
-    started = members.create_member(site.runtime(), site.request(made.fleet.fleet_id))
+    started = create_member(site.runtime(), site.request(made.fleet.fleet_id))
     assert started.start.state is StartState.READY
     worker = started.member
     assert site.server.panes() == [site.home_pane, pane_of(made.monitor), pane_of(worker)]
@@ -115,7 +117,7 @@ def test_a_pane_gets_this_cafleet_the_same_file_and_nothing_of_its_parents(site:
     folder = site.directory / "#{pane_id} -x"
     folder.mkdir()
     request = site.request(made.fleet.fleet_id, agent="noting")._replace(directory=str(folder))
-    started = members.create_member(site.runtime(), request, start_wait_seconds=0)
+    started = create_member(site.runtime(), request, start_wait_seconds=0)
     noted = site.noted()
 
     environ = noted["environ"]
@@ -134,7 +136,7 @@ def test_a_prompt_of_96_kib_arrives_as_it_was_given(site: Site) -> None:
     made = site.fleet()
     prompt = "$(touch x) `y` 'z' \"w\" ;\n" + "é{{}}" * 20_000
     prompt += "x" * (MAX_PROMPT_BYTES - len(prompt.replace("{{}}", "{}").encode()))
-    members.create_member(
+    create_member(
         site.runtime(), site.request(made.fleet.fleet_id, prompt, agent="noting"), start_wait_seconds=0
     )
     noted = site.noted()
@@ -145,7 +147,7 @@ def test_an_agent_that_ends_at_once_leaves_no_pane_and_no_member(site: Site) -> 
     made = site.fleet()
     site.server.run("set-option", "-g", "remain-on-exit", "on")
     with pytest.raises(AgentDidNotStart, match=r"(exit status 4|its program has ended): no licence"):
-        members.create_member(site.runtime(), site.request(made.fleet.fleet_id, agent="short"))
+        create_member(site.runtime(), site.request(made.fleet.fleet_id, agent="short"))
     assert site.server.panes() == [site.home_pane]
     roster = members.list_members(site.runtime(), made.fleet.fleet_id)
     assert [entry.member.member_id for entry in roster] == [made.director.member_id]
@@ -153,12 +155,12 @@ def test_an_agent_that_ends_at_once_leaves_no_pane_and_no_member(site: Site) -> 
 
 def test_deleting_a_member_ends_its_processes_and_spares_its_neighbours(site: Site) -> None:
     made = site.fleet()
-    worker = members.create_member(site.runtime(), site.request(made.fleet.fleet_id)).member
+    worker = create_member(site.runtime(), site.request(made.fleet.fleet_id)).member
     pid = int(site.server.show("#{pane_pid}", pane_of(worker)))
     split_off = site.server.run(
         "split-window", "-d", "-P", "-F", "#{pane_id}", "-t", pane_of(worker), "sleep", "100000"
     )
-    done = members.delete_member(site.runtime(), worker.member_id)
+    done = delete_member(site.runtime(), worker.member_id)
     assert done.pane is PaneEnd.CLOSED
     assert site.server.panes() == sorted([site.home_pane, split_off])
     assert has_ended(pid)
@@ -166,7 +168,7 @@ def test_deleting_a_member_ends_its_processes_and_spares_its_neighbours(site: Si
 
 def test_a_stranger_on_a_new_server_with_the_old_pane_id_is_not_touched(site: Site) -> None:
     made = site.fleet()
-    worker = members.create_member(site.runtime(), site.request(made.fleet.fleet_id)).member
+    worker = create_member(site.runtime(), site.request(made.fleet.fleet_id)).member
     site.server.kill_server()
     site.server.start()
     stranger = site.server.add_pane()
@@ -175,9 +177,9 @@ def test_a_stranger_on_a_new_server_with_the_old_pane_id_is_not_touched(site: Si
     sent = messages.send(site.runtime(), made.director.member_id, worker.member_id, "hello")
     assert sent.notification.state is NotificationState.FAILED
     with pytest.raises(DirectorPaneGone):
-        members.create_member(site.runtime(), site.request(made.fleet.fleet_id))
+        create_member(site.runtime(), site.request(made.fleet.fleet_id))
     respawn = RespawnRequest(worker.member_id, "work on", str(site.directory))
-    again = members.respawn_member(site.runtime(), respawn)
+    again = respawn_member(site.runtime(), respawn)
     assert again.start.state is StartState.READY
     sent = messages.send(site.runtime(), made.director.member_id, worker.member_id, "welcome back")
     assert sent.notification.state is NotificationState.NOTIFIED
@@ -194,13 +196,11 @@ def test_a_killed_creation_leaves_a_member_that_can_be_deleted_or_respawned(site
     made = site.fleet()
     assert made.director.placement is not None
     pending = made.director.placement._replace(mux_pane_id=None)
-    one, two = (
-        members.register_member(site.runtime(), site.request(made.fleet.fleet_id), pending) for _ in range(2)
-    )
-    again = members.respawn_member(site.runtime(), RespawnRequest(one.member_id, "work", str(site.directory)))
+    one, two = (register_member(site.runtime(), site.request(made.fleet.fleet_id), pending) for _ in range(2))
+    again = respawn_member(site.runtime(), RespawnRequest(one.member_id, "work", str(site.directory)))
     assert again.start.state is StartState.READY
-    assert members.delete_member(site.runtime(), two.member_id).pane is PaneEnd.NONE
+    assert delete_member(site.runtime(), two.member_id).pane is PaneEnd.NONE
     pid = int(site.server.show("#{pane_pid}", pane_of(again.member)))
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: pane_of(again.member) not in site.server.panes())
-    assert members.delete_member(site.runtime(), one.member_id).pane is PaneEnd.GONE
+    assert delete_member(site.runtime(), one.member_id).pane is PaneEnd.GONE

@@ -1,7 +1,8 @@
 import pytest
 from tests.support.fleet_builder import World
 
-from cafleet.broker import fleets, inbox, members, messages
+from cafleet.broker import fleets, inbox, messages
+from cafleet.broker.member_deletion import delete_member
 from cafleet.errors import (
     AlreadyAcknowledged,
     IntegrityError,
@@ -70,7 +71,7 @@ def test_what_waits_for_a_deregistered_member_stays_readable(world: World) -> No
     director = world.fleet()
     worker = world.member(director.fleet_id)
     sent = messages.send(world.runtime, director.member_id, worker.member_id, "x").message
-    members.delete_member(world.runtime, worker.member_id)
+    delete_member(world.runtime, worker.member_id)
     fleets.delete_fleet(world.runtime, director.fleet_id)
     assert inbox.poll(world.runtime, worker.member_id) == [sent]
     assert inbox.ack(world.runtime, sent.message_id).status_state is MessageState.COMPLETED

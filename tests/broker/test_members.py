@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 from tests.support.fleet_builder import World
 
 from cafleet.broker import fleets, inbox, members, messages
-from cafleet.broker.members import MemberDeletion, PaneEnd, RespawnRequest
+from cafleet.broker.member_creation import register_member
+from cafleet.broker.member_deletion import MemberDeletion, PaneEnd, close_own_pane, delete_member
+from cafleet.broker.member_respawn import RespawnRequest, respawn_member
 from cafleet.errors import (
     DirectorPaneGone,
     DirectorProtected,
@@ -47,7 +49,7 @@ def test_kinds_are_derived_and_the_back_reference_wins(world: World) -> None:
 def test_an_unknown_card_kind_is_an_integrity_error(world: World, card: str) -> None:
     director = world.fleet()
     worker = world.member(director.fleet_id)
-    members.delete_member(world.runtime, worker.member_id)
+    delete_member(world.runtime, worker.member_id)
     with world.database.write() as conn:
         conn.execute("UPDATE members SET member_card_json = ? WHERE member_id = ?", (card, worker.member_id))
     with pytest.raises(IntegrityError, match=rf"members {worker.member_id} has an unknown card kind"):
@@ -72,7 +74,7 @@ def test_the_roster_has_active_members_with_their_counters(world: World) -> None
     director = world.fleet()
     worker = world.member(director.fleet_id)
     gone = world.member(director.fleet_id, "gone")
-    members.delete_member(world.runtime, gone.member_id)
+    delete_member(world.runtime, gone.member_id)
     one = messages.send(world.runtime, director.member_id, worker.member_id, "1").message
     two = messages.send(world.runtime, director.member_id, worker.member_id, "2").message
     acked = inbox.ack(world.runtime, one.message_id)
@@ -107,7 +109,7 @@ def test_the_known_roster_adds_those_deregistered_who_own_messages(world: World)
     messages.send(world.runtime, director.member_id, owner.member_id, "x")
     messages.send(world.runtime, speaker.member_id, director.member_id, "x")
     for member in (silent, owner, speaker):
-        members.delete_member(world.runtime, member.member_id)
+        delete_member(world.runtime, member.member_id)
     known = members.list_known_members(world.runtime, director.fleet_id)
     assert [entry.member.member_id for entry in known] == [director.member_id, owner.member_id]
     assert known[1].unread == 1
@@ -160,7 +162,7 @@ def test_deleting_a_member_closes_its_pane_and_keeps_its_messages(world: World) 
     worker = world.member(director.fleet_id)
     sent = messages.send(world.runtime, worker.member_id, director.member_id, "x").message
 
-    done = members.delete_member(world.runtime, worker.member_id)
+    done = delete_member(world.runtime, worker.member_id)
 
     assert (done.pane, done.problem) == (PaneEnd.CLOSED, None)
     assert done.placement == worker.placement
@@ -170,22 +172,22 @@ def test_deleting_a_member_closes_its_pane_and_keeps_its_messages(world: World) 
     assert world.multiplexer.killed == [world.pane(worker)]
     assert inbox.show(world.runtime, sent.message_id) == sent
     with pytest.raises(MemberNotActive):
-        members.delete_member(world.runtime, worker.member_id)
+        delete_member(world.runtime, worker.member_id)
 
 
 def test_the_director_goes_with_its_fleet_only(world: World) -> None:
     director = world.fleet()
     with pytest.raises(DirectorProtected) as caught:
-        members.delete_member(world.runtime, director.member_id)
+        delete_member(world.runtime, director.member_id)
     assert str(caught.value) == (
         f"member {director.member_id} is fleet {director.fleet_id}'s Director;"
         f" use 'cafleet fleet delete {director.fleet_id}'"
     )
     fleets.delete_fleet(world.runtime, director.fleet_id)
     with pytest.raises(FleetDeleted):
-        members.delete_member(world.runtime, director.member_id)
+        delete_member(world.runtime, director.member_id)
     with pytest.raises(MemberNotFound):
-        members.delete_member(world.runtime, 99)
+        delete_member(world.runtime, 99)
 
 
 def test_a_pane_that_is_gone_or_someone_elses_is_not_touched(world: World) -> None:
@@ -194,7 +196,7 @@ def test_a_pane_that_is_gone_or_someone_elses_is_not_touched(world: World) -> No
     pane = world.pane(worker)
     world.multiplexer.stop_server(pane.server or "")
     stranger = world.multiplexer.add_pane(server="host|/run/memory/default|999", pane=pane.pane)
-    done = members.delete_member(world.runtime, worker.member_id)
+    done = delete_member(world.runtime, worker.member_id)
     assert done.pane is PaneEnd.GONE
     assert not world.multiplexer.pane(stranger).dead
 
@@ -203,7 +205,7 @@ def test_a_pane_that_cannot_be_closed_is_reported_and_the_member_goes_all_the_sa
     director = world.fleet()
     worker = world.member(director.fleet_id)
     world.multiplexer.fail("kill_pane", MultiplexerError("no answer"))
-    done = members.delete_member(world.runtime, worker.member_id)
+    done = delete_member(world.runtime, worker.member_id)
     assert (done.pane, done.problem) == (PaneEnd.LEFT, "no answer")
     assert done.member.status is MemberStatus.DEREGISTERED
 
@@ -213,21 +215,21 @@ def test_a_member_that_deletes_itself_is_deregistered_before_its_pane_goes(world
     worker = world.member(director.fleet_id)
     world.stand_in(world.pane(worker))
 
-    done = members.delete_member(world.runtime, worker.member_id)
+    done = delete_member(world.runtime, worker.member_id)
 
     assert done.pane is PaneEnd.OWN
     assert done.member.status is MemberStatus.DEREGISTERED
     assert world.multiplexer.killed == []
-    members.close_own_pane(world.runtime, done)
+    close_own_pane(world.runtime, done)
     assert world.multiplexer.killed == [world.pane(worker)]
 
 
 def test_only_an_own_pane_is_closed_late(world: World) -> None:
     director = world.fleet()
     worker = world.member(director.fleet_id)
-    done: MemberDeletion = members.delete_member(world.runtime, worker.member_id)
+    done: MemberDeletion = delete_member(world.runtime, worker.member_id)
     world.multiplexer.killed.clear()
-    members.close_own_pane(world.runtime, done)
+    close_own_pane(world.runtime, done)
     assert world.multiplexer.killed == []
 
 
@@ -235,8 +237,8 @@ def test_a_member_without_a_pane_can_be_deleted(world: World) -> None:
     director = world.fleet()
     assert director.placement is not None
     pending = director.placement._replace(mux_pane_id=None)
-    member = members.register_member(world.runtime, world.request(director.fleet_id), pending)
-    assert members.delete_member(world.runtime, member.member_id).pane is PaneEnd.NONE
+    member = register_member(world.runtime, world.request(director.fleet_id), pending)
+    assert delete_member(world.runtime, member.member_id).pane is PaneEnd.NONE
 
 
 def test_deletion_waits_for_the_pane_lock(world: World) -> None:
@@ -250,7 +252,7 @@ def test_deletion_waits_for_the_pane_lock(world: World) -> None:
                 pass
 
     world.multiplexer.before = look_at_lock
-    assert members.delete_member(world.runtime, worker.member_id).pane is PaneEnd.CLOSED
+    assert delete_member(world.runtime, worker.member_id).pane is PaneEnd.CLOSED
 
 
 # -- respawning --------------------------------------------------------------------------------
@@ -262,7 +264,7 @@ def test_a_respawned_member_keeps_id_inbox_and_history(world: World) -> None:
     world.multiplexer.remove_pane(world.pane(worker))
     sent = messages.send(world.runtime, director.member_id, worker.member_id, "x").message
 
-    again = members.respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0).member
+    again = respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0).member
 
     assert again._replace(placement=None) == worker._replace(placement=None)
     assert world.pane(again) != world.pane(worker)
@@ -276,9 +278,9 @@ def test_a_live_pane_is_not_replaced_and_a_dead_one_is_closed(world: World) -> N
     director = world.fleet()
     worker = world.member(director.fleet_id)
     with pytest.raises(PaneStillThere):
-        members.respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0)
+        respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0)
     world.multiplexer.end_program(world.pane(worker))
-    members.respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0)
+    respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0)
     assert world.multiplexer.killed == [world.pane(worker)]
 
 
@@ -288,12 +290,12 @@ def test_a_member_whose_agent_exited_to_a_shell_gets_a_new_pane_and_the_shell_st
     for member in (worker, director):
         pane = world.multiplexer.pane(world.pane(member))
         pane.command, pane.shell = "bash", True
-    again = members.respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0)
+    again = respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0)
     assert again.left_open == world.pane(worker).pane
     assert world.pane(again.member) != world.pane(worker)
     assert world.multiplexer.killed == []
     with pytest.raises(PaneStillThere):
-        members.respawn_member(world.runtime, respawn(world, director), start_wait_seconds=0)
+        respawn_member(world.runtime, respawn(world, director), start_wait_seconds=0)
 
 
 def test_after_a_restart_of_the_server_the_whole_team_can_be_respawned(world: World) -> None:
@@ -301,12 +303,12 @@ def test_after_a_restart_of_the_server_the_whole_team_can_be_respawned(world: Wo
     worker = world.member(director.fleet_id)
     world.multiplexer.stop_server(world.pane(director).server or "")
     with pytest.raises(DirectorPaneGone, match="; run this in a pane, beside which the new one can open"):
-        members.respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0)
+        respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0)
     new_server = "host|/run/memory/default|101"
     world.stand_in(world.multiplexer.add_pane(server=new_server))
 
     for member in (worker, director):
-        again = members.respawn_member(world.runtime, respawn(world, member), start_wait_seconds=0).member
+        again = respawn_member(world.runtime, respawn(world, member), start_wait_seconds=0).member
         assert world.pane(again).server == new_server
     done = messages.send(world.runtime, director.member_id, worker.member_id, "welcome back")
     assert done.notification.state.value in ("notified", "deferred")
@@ -318,10 +320,10 @@ def test_who_cannot_be_respawned(world: World) -> None:
     with world.database.write() as conn:
         conn.execute("DELETE FROM member_placements WHERE member_id = ?", (worker.member_id,))
     with pytest.raises(NoPane):
-        members.respawn_member(world.runtime, respawn(world, worker))
+        respawn_member(world.runtime, respawn(world, worker))
     fleets.delete_fleet(world.runtime, director.fleet_id)
     with pytest.raises(FleetDeleted):
-        members.respawn_member(world.runtime, respawn(world, worker))
+        respawn_member(world.runtime, respawn(world, worker))
 
 
 def test_a_respawn_that_meets_another_one_gives_way(world: World) -> None:
@@ -340,5 +342,5 @@ def test_a_respawn_that_meets_another_one_gives_way(world: World) -> None:
 
     world.multiplexer.before = interfere
     with pytest.raises(MemberChanged):
-        members.respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0)
+        respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0)
     assert len(world.multiplexer.killed) == 1

@@ -3,7 +3,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.fleet_builder import World
 
-from cafleet.broker import fleets, inbox, members, messages
+from cafleet.broker import fleets, inbox, messages
+from cafleet.broker.member_deletion import delete_member
 from cafleet.errors import (
     CafleetError,
     DifferentFleets,
@@ -65,7 +66,7 @@ def test_who_may_send_to_whom(world: World) -> None:
     director = world.fleet()
     worker = world.member(director.fleet_id)
     gone = world.member(director.fleet_id, "gone")
-    members.delete_member(world.runtime, gone.member_id)
+    delete_member(world.runtime, gone.member_id)
     stranger = world.fleet("other")
     cases: list[tuple[int, int, type[CafleetError], str]] = [
         (99, worker.member_id, MemberNotFound, "member 99 not found"),
@@ -144,7 +145,7 @@ def test_a_repeated_send_succeeds_after_its_recipient_has_gone(world: World) -> 
     director = world.fleet()
     worker = world.member(director.fleet_id)
     first = messages.send(world.runtime, director.member_id, worker.member_id, "go", key="k1")
-    members.delete_member(world.runtime, worker.member_id)
+    delete_member(world.runtime, worker.member_id)
 
     again = messages.send(world.runtime, director.member_id, worker.member_id, "go", key="k1")
 
@@ -203,7 +204,7 @@ def test_a_broadcast_is_one_summary_and_one_delivery_per_other_active_member(
     sender = world.member(director.fleet_id, "sender")
     workers = [world.member(director.fleet_id, f"w{i}") for i in range(others)]
     gone = world.member(director.fleet_id, "gone")
-    members.delete_member(world.runtime, gone.member_id)
+    delete_member(world.runtime, gone.member_id)
     world.fleet("another fleet")
 
     done = messages.broadcast(world.runtime, sender.member_id, "all hands")
@@ -300,7 +301,7 @@ def test_a_key_is_not_shared_by_a_broadcast_and_a_message_to_oneself(world: Worl
 def test_an_inactive_member_cannot_broadcast(world: World) -> None:
     director = world.fleet()
     worker = world.member(director.fleet_id)
-    members.delete_member(world.runtime, worker.member_id)
+    delete_member(world.runtime, worker.member_id)
     with pytest.raises(MemberNotActive):
         messages.broadcast(world.runtime, worker.member_id, "go")
     fleets.delete_fleet(world.runtime, director.fleet_id)

@@ -20,6 +20,8 @@ from tests.support.fleet_builder import World
 from tests.support.memory_multiplexer import ComposerProgram
 
 from cafleet.broker import fleets, inbox, members, messages, timeline
+from cafleet.broker.member_creation import register_member
+from cafleet.broker.member_deletion import delete_member
 from cafleet.db.database import Database
 from cafleet.errors import (
     AlreadyAcknowledged,
@@ -153,7 +155,7 @@ class BrokerModel(RuleBasedStateMachine):
         placement = Placement(0, "s", "@0", None, "tmux", "claude", "", None)
 
         def register(runtime: Runtime) -> object:
-            return members.register_member(runtime, request, placement)
+            return register_member(runtime, request, placement)
 
         taken = any(self.members[m].kind is MemberKind.MONITOR for m in self.in_fleet(fleet_id))
         if race:
@@ -178,9 +180,9 @@ class BrokerModel(RuleBasedStateMachine):
             expected = DirectorProtected
         if expected is not None:
             with pytest.raises((expected, DirectorProtected)):
-                members.delete_member(self.runtime(writer), member_id)
+                delete_member(self.runtime(writer), member_id)
             return
-        members.delete_member(self.runtime(writer), member_id)
+        delete_member(self.runtime(writer), member_id)
         self.active.discard(member_id)
 
     @precondition(lambda self: len(self.directors) > 1)

@@ -3,6 +3,8 @@ from tests.support.fleet_builder import SERVER, World, claude_screen
 from tests.support.memory_multiplexer import ComposerProgram
 
 from cafleet.broker import fleets, members, panes
+from cafleet.broker.member_deletion import delete_member
+from cafleet.broker.member_respawn import RespawnRequest, respawn_member
 from cafleet.broker.panes import PaneCondition, PaneReport
 from cafleet.clock import format_timestamp
 from cafleet.db import messages
@@ -122,7 +124,7 @@ def test_who_cannot_be_typed_at(world: World, verb: str) -> None:
     _pending(world, worker)
     with pytest.raises(NoPane, match="has no pane yet"):
         act(worker.member_id)
-    members.delete_member(world.runtime, worker.member_id)
+    delete_member(world.runtime, worker.member_id)
     with pytest.raises(MemberNotActive):
         act(worker.member_id)
     fleets.delete_fleet(world.runtime, director.fleet_id, kill_panes=False)
@@ -171,7 +173,7 @@ def test_a_capture(world: World) -> None:
 def test_a_scan_shows_the_director_first_and_aborts_for_nothing(world: World) -> None:
     director = world.fleet()
     shown, pending, gone, silent = (world.member(director.fleet_id, name) for name in "abcd")
-    members.delete_member(world.runtime, world.member(director.fleet_id, "e").member_id)
+    delete_member(world.runtime, world.member(director.fleet_id, "e").member_id)
     with world.database.write() as conn:
         conn.execute("UPDATE fleets SET director_member_id = ?", (shown.member_id,))
     _pending(world, pending)
@@ -314,8 +316,8 @@ def test_a_respawned_agent_is_given_time_to_start(world: World) -> None:
     worker = world.member(world.fleet().fleet_id)
     world.multiplexer.remove_pane(world.pane(worker))
     world.clock.advance(3600)
-    request = members.RespawnRequest(worker.member_id, "Again.", str(world.directory))
-    again = members.respawn_member(world.runtime, request, start_wait_seconds=0).member
+    request = RespawnRequest(worker.member_id, "Again.", str(world.directory))
+    again = respawn_member(world.runtime, request, start_wait_seconds=0).member
     told = panes.ping_member(world.runtime, again.member_id).notification
     assert told == (NotificationState.DEFERRED, "its agent is still starting")
     pane = world.multiplexer.pane(world.pane(again))

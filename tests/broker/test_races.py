@@ -6,6 +6,8 @@ import pytest
 from tests.support.fleet_builder import World
 
 from cafleet.broker import fleets, members
+from cafleet.broker.member_creation import register_member
+from cafleet.broker.member_deletion import delete_member
 from cafleet.db.database import Database, Writing
 from cafleet.errors import MemberChanged, MultiplexerError, PaneBusy
 from cafleet.launch import StartState
@@ -61,10 +63,10 @@ def test_a_member_that_gets_a_pane_while_it_is_deleted_stays(world: World) -> No
     director = world.fleet()
     assert director.placement is not None
     pending = director.placement._replace(mux_pane_id=None)
-    member = members.register_member(world.runtime, world.request(director.fleet_id), pending)
+    member = register_member(world.runtime, world.request(director.fleet_id), pending)
     database = Crowded(world.database.path, move(member.member_id, ["%50"]))
     with pytest.raises(MemberChanged):
-        members.delete_member(world.runtime_with(database), member.member_id)
+        delete_member(world.runtime_with(database), member.member_id)
     database.close()
     assert members.get_member(world.runtime, member.member_id).status is MemberStatus.ACTIVE
 

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.fleet_builder import World
 
-from cafleet.broker import inbox, members, messages, timeline
+from cafleet.broker import inbox, messages, timeline
+from cafleet.broker.member_deletion import delete_member
 from cafleet.errors import FleetNotFound, IntegrityError, MemberNotFound
 from cafleet.models import Message, MessageState, MessageType
 
@@ -85,7 +86,7 @@ def test_received_and_sent_hold_deliveries_of_a_member_that_has_gone(world: Worl
     got = messages.send(world.runtime, director.member_id, worker.member_id, "one").message
     gave = messages.send(world.runtime, worker.member_id, director.member_id, "two").message
     messages.broadcast(world.runtime, worker.member_id, "all")
-    members.delete_member(world.runtime, worker.member_id)
+    delete_member(world.runtime, worker.member_id)
 
     assert timeline.received(world.runtime, worker.member_id) == [got]
     sent = timeline.sent(world.runtime, worker.member_id)

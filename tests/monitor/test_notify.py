@@ -8,8 +8,8 @@ from tests.support.fleet_builder import SERVER, claude_screen
 from tests.support.memory_multiplexer import ComposerProgram
 from tests.support.watched_fleet import WatchedFleet
 
-from cafleet.broker import inbox, members
-from cafleet.broker.members import RespawnRequest
+from cafleet.broker import inbox
+from cafleet.broker.member_respawn import RespawnRequest, respawn_member
 from cafleet.db.database import Database
 from cafleet.delivery.drain import drain_for_message
 from cafleet.errors import MultiplexerError, MultiplexerTimeout
@@ -127,7 +127,7 @@ def test_a_respawned_member_is_told_at_once(watched: WatchedFleet) -> None:
     loop = watched.loop()
     watched.ticks(loop, 20)  # The next try would be some ticks away.
     request = RespawnRequest(watched.ann.member_id, "Again.", str(watched.directory))
-    members.respawn_member(watched.runtime, request, start_wait_seconds=0)
+    respawn_member(watched.runtime, request, start_wait_seconds=0)
     pane = watched.pane_now(watched.ann)
     pane.program = ComposerProgram(claude_screen)
     pane.program.show(pane)

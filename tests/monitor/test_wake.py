@@ -3,7 +3,9 @@ from tests.support.fleet_builder import claude_screen
 from tests.support.memory_multiplexer import ComposerProgram
 from tests.support.watched_fleet import WatchedFleet
 
-from cafleet.broker import members, monitors
+from cafleet.broker import monitors
+from cafleet.broker.member_deletion import delete_member
+from cafleet.broker.member_respawn import RespawnRequest, respawn_member
 from cafleet.clock import parse_timestamp
 from cafleet.db.database import Database
 from cafleet.errors import DatabaseBusy, MultiplexerError
@@ -110,8 +112,8 @@ def test_a_respawned_monitor_is_woken_at_once(watched: WatchedFleet) -> None:
     loop = watched.loop(Cadence(5, 5))
     watched.ticks(loop, 42)  # The next try would be ten ticks away.
     assert watched.row().last_wake_at is None
-    again = members.RespawnRequest(watched.watch.member_id, "Again.", str(watched.directory))
-    members.respawn_member(watched.runtime, again, start_wait_seconds=0)
+    again = RespawnRequest(watched.watch.member_id, "Again.", str(watched.directory))
+    respawn_member(watched.runtime, again, start_wait_seconds=0)
     pane = watched.pane_now(watched.watch)
     pane.program = ComposerProgram(claude_screen)
     pane.program.show(pane)
@@ -120,7 +122,7 @@ def test_a_respawned_monitor_is_woken_at_once(watched: WatchedFleet) -> None:
 
 
 def test_a_fleet_without_a_monitor(watched: WatchedFleet) -> None:
-    members.delete_member(watched.runtime, watched.watch.member_id)
+    delete_member(watched.runtime, watched.watch.member_id)
     loop = watched.loop(Cadence(5, 5))
     watched.ticks(loop, 5)
     assert watched.said == ["no wake: the fleet has no monitor"]
@@ -192,7 +194,7 @@ def test_a_new_pane_has_an_empty_queue(watched: WatchedFleet) -> None:
     loop = watched.loop(Cadence(5, 20))
     watched.ticks(loop, 10)
     assert _woken(watched) == 1
-    members.delete_member(watched.runtime, watched.watch.member_id)
+    delete_member(watched.runtime, watched.watch.member_id)
     watched.watch = watched.member(watched.fleet_id, "second", monitor=True)
     _let_work(watched, at_work=True)
     watched.ticks(loop, 1)

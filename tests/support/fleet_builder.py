@@ -8,8 +8,8 @@ from tests.support.database import fresh_database
 from tests.support.memory_multiplexer import ComposerProgram, MemoryMultiplexer
 
 from cafleet import config
-from cafleet.broker import fleets, members
-from cafleet.broker.members import MemberRequest
+from cafleet.broker import fleets, placements
+from cafleet.broker.member_creation import MemberRequest, create_member
 from cafleet.broker.spawning import Wish
 from cafleet.db.database import Database
 from cafleet.models import Member
@@ -108,7 +108,7 @@ class World:
     def member(self, fleet_id: int, name: str = "worker", *, monitor: bool = False) -> Member:
         """A member whose pane shows an idle agent."""
         request = self.request(fleet_id, name, monitor=monitor)
-        member = members.create_member(self.runtime, request, start_wait_seconds=0).member
+        member = create_member(self.runtime, request, start_wait_seconds=0).member
         pane = self.multiplexer.pane(self.pane(member))
         program = ComposerProgram(claude_screen)
         program.show(pane)
@@ -121,7 +121,7 @@ class World:
 
     def pane(self, member: Member) -> PaneAddress:
         """The member's pane."""
-        return members.pane_of(member)[1]
+        return placements.pane_of(member)[1]
 
     def close(self) -> None:
         self.database.close()

@@ -8,7 +8,8 @@ from cafleet.broker.cleanup import undo
 from cafleet.broker.identity import CallingPane, calling_pane
 from cafleet.broker.liveness import require_fleet, require_member
 from cafleet.broker.names import check_name
-from cafleet.broker.spawning import Wish, address, card_json, start_request, watch
+from cafleet.broker.placements import address
+from cafleet.broker.spawning import Wish, card_json, start_request, watch
 from cafleet.clock import format_timestamp
 from cafleet.db import fleets, members, monitor_runtime
 from cafleet.errors import CafleetError, MultiplexerError, NotInMultiplexer, PaneBusy

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from cafleet.agents import registry
 from cafleet.agents.base import utf16_length
 from cafleet.broker.liveness import require_active_member, require_live_fleet, require_member
-from cafleet.broker.members import pane_of
-from cafleet.broker.spawning import address
+from cafleet.broker.placements import address, pane_of
 from cafleet.clock import format_timestamp
 from cafleet.db import members, notifications
 from cafleet.delivery.drain import LOCK_SECONDS, type_plain_line

@@ -8,7 +8,7 @@ from cafleet.agents.base import StartRequest
 from cafleet.errors import AgentDidNotStart
 from cafleet.launch import Program as Program
 from cafleet.launch import PromptValues, Start, StartState, render_prompt, watch_start
-from cafleet.models import MemberKind, Placement
+from cafleet.models import Member, MemberKind
 from cafleet.multiplexer.base import Multiplexer, PaneAddress
 
 
@@ -20,6 +20,16 @@ class Wish(NamedTuple):
     directory: str
     model: str | None = None
     effort: str | None = None
+
+
+class MemberStarted(NamedTuple):
+    """A member with a new pane."""
+
+    member: Member
+    start: Start
+    """How its agent came up."""
+    left_open: str | None = None
+    """A respawned member's old pane, where it still exists: its agent had exited to a shell."""
 
 
 def card_json(skills: Sequence[str], *, monitor: bool) -> str:
@@ -40,15 +50,6 @@ def start_request(wish: Wish, name: str, values: PromptValues | None, *, monitor
         monitor=monitor,
         model=wish.model,
         effort=wish.effort,
-    )
-
-
-def address(placement: Placement) -> PaneAddress | None:
-    """The pane that a placement names; None where it is pending."""
-    if placement.mux_pane_id is None:
-        return None
-    return PaneAddress(
-        placement.mux_server, placement.mux_session, placement.mux_window_id, placement.mux_pane_id
     )
 
 

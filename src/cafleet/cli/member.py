@@ -1,7 +1,9 @@
 """`member create`, `list`, `show`, `delete`."""
 
 from cafleet.broker import members
-from cafleet.broker.members import MemberDeletion, MemberRequest, PaneEnd, RosterEntry
+from cafleet.broker.member_creation import MemberRequest, create_member
+from cafleet.broker.member_deletion import MemberDeletion, PaneEnd, close_own_pane, delete_member
+from cafleet.broker.members import RosterEntry
 from cafleet.broker.panes import PaneCondition, PaneReport, survey
 from cafleet.cli.arguments import Command, Values, integer, option, positional
 from cafleet.cli.bodies import body, body_arguments
@@ -27,7 +29,7 @@ def create(runtime: Runtime, values: Values, out: Output) -> int:
         monitor=values.given("role"),
         skills=tuple(values.texts("skill")),
     )
-    member, start, _ = members.create_member(runtime, request)
+    member, start, _ = create_member(runtime, request)
     warn_of_start(member, start, out)
     show_started(member, out)
     return 0
@@ -144,7 +146,7 @@ def pane_of(member: Member) -> str | None:
 
 
 def delete(runtime: Runtime, values: Values, out: Output) -> int:
-    deletion = members.delete_member(runtime, values.integer("member_id"))
+    deletion = delete_member(runtime, values.integer("member_id"))
     if out.as_json:
         out.json(_deletion_record(deletion))
     else:
@@ -152,7 +154,7 @@ def delete(runtime: Runtime, values: Values, out: Output) -> int:
     if deletion.problem is not None:
         out.warn(f"pane {_pane_id(deletion)} is still open: {deletion.problem}.")
     out.flush()  # The reply is with its reader before the caller's own pane goes, and this process with it.
-    members.close_own_pane(runtime, deletion)
+    close_own_pane(runtime, deletion)
     return 0
 
 

@@ -2,8 +2,8 @@
 
 from hashlib import sha256
 
-from cafleet.broker import members, panes
-from cafleet.broker.members import RespawnRequest
+from cafleet.broker import panes
+from cafleet.broker.member_respawn import RespawnRequest, respawn_member
 from cafleet.broker.panes import DEFAULT_CAPTURE_LINES, Capture, Typed
 from cafleet.cli.arguments import Command, Values, count, flag, integer, option, positional
 from cafleet.cli.bodies import body, body_arguments
@@ -77,7 +77,7 @@ def respawn(runtime: Runtime, values: Values, out: Output) -> int:
         model=values.optional_text("model"),
         effort=values.optional_text("effort"),
     )
-    member, start, left_open = members.respawn_member(runtime, request)
+    member, start, left_open = respawn_member(runtime, request)
     if left_open is not None:
         out.warn(f"pane {left_open}, its old one, is left open: a shell is there.")
     warn_of_start(member, start, out)

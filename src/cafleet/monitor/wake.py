@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from cafleet.agents import registry
-from cafleet.broker.members import RosterEntry, list_members, pane_of
+from cafleet.broker.members import RosterEntry, list_members
+from cafleet.broker.placements import pane_of
 from cafleet.clock import format_timestamp, parse_timestamp
 from cafleet.db import members
 from cafleet.delivery.drain import type_plain_line

@@ -1,0 +1,45 @@
+"""From a member to its pane and back (SPEC 3): the link may change only under the pane's lock."""
+
+from cafleet.broker.liveness import require_active_member, require_member
+from cafleet.clock import format_timestamp
+from cafleet.db import members
+from cafleet.errors import MemberChanged, NoPane
+from cafleet.models import Member, Placement
+from cafleet.multiplexer.base import PaneAddress
+from cafleet.multiplexer.pane_lock import pane_lock
+from cafleet.runtime import Runtime
+
+
+def address(placement: Placement) -> PaneAddress | None:
+    """The pane that a placement names; None where it is pending."""
+    if placement.mux_pane_id is None:
+        return None
+    return PaneAddress(
+        placement.mux_server, placement.mux_session, placement.mux_window_id, placement.mux_pane_id
+    )
+
+
+def pane_of(member: Member) -> tuple[Placement, PaneAddress]:
+    """The member's placement and its concrete pane. Raises NoPane."""
+    pane = None if member.placement is None else address(member.placement)
+    if member.placement is None or pane is None:
+        raise NoPane(member.member_id, pending=member.placement is not None)
+    return member.placement, pane
+
+
+def place(runtime: Runtime, member: Member, backend: str, pane: PaneAddress) -> Member:
+    """Point the member's placement at its new pane, under that pane's lock, if it is still as it was.
+
+    Raises MemberNotActive, MemberChanged, PaneBusy.
+    """
+    with (
+        pane_lock(runtime.config.data_directory, backend, pane),
+        runtime.database.write() as conn,
+    ):
+        if require_active_member(conn, member.member_id).placement != member.placement:
+            raise MemberChanged(member.member_id)
+        # The time, too: an agent that has just been started is not typed at before it shows itself.
+        now = format_timestamp(runtime.now())
+        where = (pane.session, pane.window, pane.pane, pane.server)
+        members.set_pane(conn, member.member_id, backend, *where, at=now)
+        return require_member(conn, member.member_id)
