@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from tests.support.program import SCRIPT, Program, Team
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE_SECONDS, wait_until
 
 import cafleet
 from cafleet.cli import commands
@@ -220,7 +220,7 @@ def test_an_interrupted_wait_exits_with_130(program: Program, team: Team, number
     process = program.start("message", "wait", "1")
     _wait_until_it_waits(program)
     process.send_signal(number)
-    output, errors = process.communicate(timeout=20)
+    output, errors = process.communicate(timeout=DEADLINE_SECONDS)
     assert (process.returncode, output, errors) == (130, b"", b"")
 
 
@@ -236,7 +236,7 @@ def test_listen_prints_each_message_at_once_and_ends_quietly(
         line = process.stdout.readline().decode()
         assert re.fullmatch(rf"\[cafleet msg \d+ from 2 \S+\] {text}\n", line)
     process.send_signal(number)
-    output, errors = process.communicate(timeout=20)
+    output, errors = process.communicate(timeout=DEADLINE_SECONDS)
     assert (process.returncode, output, errors) == (0, b"", b"")
 
 
@@ -247,7 +247,7 @@ def test_listen_gives_one_object_a_line(program: Program, team: Team) -> None:
     assert process.stdout is not None
     texts = [json.loads(process.stdout.readline())["text"] for _ in range(2)]
     process.terminate()
-    process.communicate(timeout=20)
+    process.communicate(timeout=DEADLINE_SECONDS)
     assert texts == ["one", "two\nlines"]
     assert process.returncode == 0
 
@@ -260,7 +260,7 @@ def test_who_waits_ends_without_an_error_when_its_reader_goes(
     _wait_until_it_waits(program)
     assert process.stdout is not None
     process.stdout.close()
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=DEADLINE_SECONDS) == 0
     assert process.stderr is not None
     assert process.stderr.read() == b""
     process.stderr.close()
@@ -269,7 +269,7 @@ def test_who_waits_ends_without_an_error_when_its_reader_goes(
 def test_listen_ends_where_nobody_can_ever_read(program: Program, team: Team) -> None:
     command = f'"{SCRIPT}" message listen 2 >&-'
     done = subprocess.run(
-        ["sh", "-c", command], env=program.environ, capture_output=True, timeout=20, check=False
+        ["sh", "-c", command], env=program.environ, capture_output=True, timeout=DEADLINE_SECONDS, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -278,7 +278,7 @@ def test_listen_ends_when_the_member_goes(program: Program, team: Team) -> None:
     process = program.start("message", "listen", "2")
     _wait_until_it_waits(program)
     program.run("member", "delete", "2")
-    output, errors = process.communicate(timeout=20)
+    output, errors = process.communicate(timeout=DEADLINE_SECONDS)
     assert (process.returncode, output, errors) == (1, b"", b"Error: member 2 is no longer active\n")
 
 
@@ -310,5 +310,5 @@ def _on_terminal(program: Program, *arguments: str, environ: dict[str, str]) -> 
     except OSError:
         pass  # The terminal ends with its last user.
     os.close(master)
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=DEADLINE_SECONDS) == 0
     return b"".join(chunks).decode()

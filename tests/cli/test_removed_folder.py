@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from tests.support.program import SCRIPT, Program, Result, Team
+from tests.support.waiting import DEADLINE_SECONDS
 
 GONE = "Error: the current folder does not exist any more; change to another one\n"
 
@@ -17,7 +18,7 @@ def in_removed_folder(program: Program, *arguments: str) -> Result:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         env=program.environ,
-        timeout=60,
+        timeout=DEADLINE_SECONDS,
         check=False,
     )
     return Result(done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import DEADLINE_SECONDS
 
 from cafleet.db.wakeups import Receiver, send_hints
 
@@ -38,36 +39,36 @@ def send(folder: Path) -> None:
 def test_a_hint_arrives(folder: Path, receiver: Receiver) -> None:
     assert not receiver.wait(0)
     send(folder)
-    assert receiver.wait(10)
+    assert receiver.wait(DEADLINE_SECONDS)
     assert not receiver.wait(0)
 
 
 def test_many_hints_are_one(folder: Path, receiver: Receiver) -> None:
     for _ in range(5):
         send(folder)
-    assert receiver.wait(10)
+    assert receiver.wait(DEADLINE_SECONDS)
     assert not receiver.wait(0.01)
 
 
 def test_a_hint_ends_a_wait_that_has_begun(folder: Path, receiver: Receiver) -> None:
     sender = threading.Timer(0.05, send, [folder])
     sender.start()
-    assert receiver.wait(30)
+    assert receiver.wait(DEADLINE_SECONDS)
     sender.join()
 
 
 def test_every_waiter_gets_it(folder: Path, receiver: Receiver) -> None:
     second = Receiver(str(folder))
     send(folder)
-    assert receiver.wait(10)
-    assert second.wait(10)
+    assert receiver.wait(DEADLINE_SECONDS)
+    assert second.wait(DEADLINE_SECONDS)
     second.close()
 
 
 def test_a_full_buffer_does_not_hold_the_writer_up(folder: Path, receiver: Receiver) -> None:
     for _ in range(2000):
         send(folder)
-    assert receiver.wait(10)
+    assert receiver.wait(DEADLINE_SECONDS)
 
 
 def test_the_folder_is_private_whatever_the_umask(tmp_path: Path) -> None:
@@ -91,7 +92,7 @@ def test_the_socket_of_a_killed_waiter_is_swept(folder: Path, receiver: Receiver
     assert len(os.listdir(folder)) == 2
     send(folder)
     assert len(os.listdir(folder)) == 1
-    assert receiver.wait(10)
+    assert receiver.wait(DEADLINE_SECONDS)
 
 
 def test_a_live_stranger_and_other_files_are_left_alone(folder: Path, receiver: Receiver) -> None:
@@ -105,7 +106,7 @@ def test_a_live_stranger_and_other_files_are_left_alone(folder: Path, receiver: 
         os.close(directory)
         listener.listen()
         send(folder)
-        assert receiver.wait(10)
+        assert receiver.wait(DEADLINE_SECONDS)
         assert len(os.listdir(folder)) == 5
     assert (folder / "notes.txt").read_text() == "mine"
 
@@ -113,7 +114,7 @@ def test_a_live_stranger_and_other_files_are_left_alone(folder: Path, receiver: 
 def test_sockets_that_vanish_meanwhile_are_no_matter(folder: Path, receiver: Receiver) -> None:
     names = os.listdir(folder)
     send_hints(str(folder), ["gone", *names])
-    assert receiver.wait(10)
+    assert receiver.wait(DEADLINE_SECONDS)
     receiver.close()
     send_hints(str(folder), names)
     (folder / "file").touch()

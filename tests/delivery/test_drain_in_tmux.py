@@ -13,7 +13,7 @@ from tests.support.standin import BLIND, StandinPane
 from tests.support.team import Team
 from tests.support.tmux_server import TmuxServer
 from tests.support.tmux_shim import TmuxShim
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE_SECONDS, wait_until
 
 from cafleet.db.database import Database
 from cafleet.delivery.drain import Attempted, drain_fleet, drain_for_message
@@ -156,7 +156,7 @@ def test_what_a_killed_senders_tmux_still_does_is_waited_for(
     wait_until(lambda: any(call in " ".join(made.arguments) for made in shim.calls()), what="the call")
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
-    process.join(20)
+    process.join(DEADLINE_SECONDS)
     assert drain_for_message(tmux_team.runtime, second) == NOTIFIED
     assert pane.events() == [{"submit": line_of(tmux_team, first)}, {"submit": line_of(tmux_team, second)}]
     assert tmux_team.is_notified(first)
@@ -350,7 +350,7 @@ def test_a_failing_tmux_is_told_and_the_line_comes_later(
 ) -> None:
     shim = TmuxShim(tmp_path / "shim")
     pane = standin(server, tmp_path).wait_until_ready()
-    tmux_team.multiplexer = Tmux({**os.environ, "PATH": shim.path()}, timeout_seconds=2)
+    tmux_team.multiplexer = Tmux({**os.environ, "PATH": shim.path()}, timeout_seconds=60)
     message_id = tmux_team.store(tmux_team.add("ada", pane.address))
     shim.fail(step)
     told = drain_for_message(tmux_team.runtime, message_id)
@@ -390,7 +390,7 @@ def _in_processes(team: Team, calls: list[tuple[int, list[str]]]) -> None:
     for process in processes:
         process.start()
     for process in processes:
-        process.join(60)
+        process.join(DEADLINE_SECONDS)
         assert process.exitcode == 0
 
 
@@ -424,7 +424,7 @@ def test_a_killed_sender_leaves_nothing_that_the_next_one_cannot_finish(
     )
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
-    process.join(20)
+    process.join(DEADLINE_SECONDS)
     for call in shim.calls():
         if "send-keys" in " ".join(call.arguments):
             os.kill(call.pid, signal.SIGKILL)

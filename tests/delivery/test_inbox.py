@@ -8,16 +8,13 @@ import pytest
 from tests.support.drawn import standin_screen
 from tests.support.memory_multiplexer import ComposerProgram, MemoryMultiplexer
 from tests.support.team import Team
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE_SECONDS, wait_until
 
 from cafleet.db import fleets, messages
 from cafleet.delivery.inbox import listen, wait
 from cafleet.errors import MemberGone, MemberNotFound
 from cafleet.models import Message
 from cafleet.multiplexer.pane_lock import pane_lock
-
-LONG_SECONDS = 30.0
-"""A timeout that a test which works never reaches."""
 
 
 class Waiting:
@@ -50,15 +47,15 @@ class Waiting:
     def wait_for(self, count: int) -> list[int]:
         """The ids received, once there are `count`."""
         with self.arrived:
-            assert self.arrived.wait_for(lambda: len(self.received) >= count, LONG_SECONDS)
+            assert self.arrived.wait_for(lambda: len(self.received) >= count, DEADLINE_SECONDS)
             return [message.message_id for message in self.received]
 
     def join(self) -> None:
-        self._thread.join(LONG_SECONDS)
+        self._thread.join(DEADLINE_SECONDS)
         assert not self._thread.is_alive()
 
 
-def waiting(team: Team, member_id: int, timeout_seconds: float | None = LONG_SECONDS) -> Waiting:
+def waiting(team: Team, member_id: int, timeout_seconds: float | None = DEADLINE_SECONDS) -> Waiting:
     def work(this: Waiting) -> None:
         this.answer = wait(this.runtime, member_id, timeout_seconds)
 
@@ -189,7 +186,7 @@ def test_no_transaction_is_open_while_one_waits(team: Team) -> None:
     until_asleep(waiter)
     with team.database.write() as connection:
         connection.execute("UPDATE fleets SET name = 'other'")
-    assert wait_until(lambda: log_can_be_emptied(team), seconds=LONG_SECONDS)
+    assert wait_until(lambda: log_can_be_emptied(team))
     team.store(team.director, sender=1)
     waiter.join()
 
@@ -221,7 +218,7 @@ def test_a_waiter_delivers_when_the_database_changes(team: Team, memory: MemoryM
     waiter = waiting(team, team.director)
     until_asleep(waiter)
     message_id = team.store(ada)
-    wait_until(lambda: team.is_notified(message_id), seconds=LONG_SECONDS)
+    wait_until(lambda: team.is_notified(message_id))
     assert len(program.submitted) == 1
     team.store(team.director, sender=ada)
     waiter.join()
@@ -261,7 +258,7 @@ def test_a_taken_lock_is_not_waited_for_but_tried_again(team: Team, memory: Memo
         waiter = waiting(team, team.director)
         until_asleep(waiter)
         assert memory.calls == []
-    wait_until(lambda: team.is_notified(message_id), seconds=LONG_SECONDS)
+    wait_until(lambda: team.is_notified(message_id))
     assert len(program.submitted) == 1
     team.store(team.director, sender=ada)
     waiter.join()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.program import SCRIPT, Program
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE_SECONDS, wait_until
 
 ANSWERED = "Done: Run the tests"
 
@@ -113,7 +113,7 @@ class TestWhatItLeaves:
         running = program.start("demo")
         shown = self.read_until(running, moment)
         running.send_signal(number)
-        rest, _ = running.communicate(timeout=30)
+        rest, _ = running.communicate(timeout=DEADLINE_SECONDS)
         folder = folder_in(shown + rest.decode())
         assert running.returncode == code
         assert is_gone(folder)

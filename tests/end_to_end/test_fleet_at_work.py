@@ -31,7 +31,7 @@ def test_from_an_empty_home_to_an_acknowledged_message(world: World) -> None:
     """
     log = world.home / "log"
     world.server.add_pane("/bin/sh", "-c", f"({script}) > {log} 2>&1")
-    wait_until(lambda: log.exists() and "exit " in log.read_text(), seconds=60, what="the end of the script")
+    wait_until(lambda: log.exists() and "exit " in log.read_text(), what="the end of the script")
     text = log.read_text()
     assert text.endswith("exit 0\n"), text
     assert "\n1 director=1\nfleet=1 member=1 name=director kind=director director=1\n" in text

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from tests.support.program import SCRIPT, Program
 from tests.support.running_loop import RunningLoop, running_loop, runtime_row
 from tests.support.tmux_server import TmuxServer
 from tests.support.tmux_shim import TmuxShim
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE_SECONDS, wait_until
 
 from cafleet.clock import format_timestamp, parse_timestamp
 
@@ -42,7 +41,7 @@ def _bodies(world: World, name: str) -> list[str]:
 
 
 def _wait_for_bodies(world: World, name: str, *bodies: str) -> None:
-    wait_until(lambda: _bodies(world, name) == list(bodies), seconds=20, what=f"{bodies} told to {name}")
+    wait_until(lambda: _bodies(world, name) == list(bodies), what=f"{bodies} told to {name}")
 
 
 # -- what was held back is typed later ---------------------------------------------------------
@@ -195,7 +194,7 @@ def test_a_stop_while_a_tmux_call_hangs(fleet: World, tmux_shim: TmuxShim) -> No
     shimmed = {"PATH": tmux_shim.path(fleet.program.environ["PATH"])}
     with running_loop(fleet.program, environ=shimmed) as loop:
         wait_until(tmux_shim.calls, what="the call that hangs")
-        assert loop.end(seconds=10) == 0
+        assert loop.end() == 0
         assert loop.row()["pid"] is None
 
 
@@ -253,7 +252,7 @@ def test_a_frozen_loop_is_displaced_and_ends_itself(fleet: World) -> None:
         )
         with running_loop(fleet.program) as new:
             os.kill(old.process.pid, signal.SIGCONT)
-            assert old.process.wait(20) == 1
+            assert old.process.wait(DEADLINE_SECONDS) == 1
             assert old.said()[-1] == (
                 "Error: this loop is not the monitor of fleet 1 any more: "
                 f"pid {new.process.pid} took its place"
@@ -276,9 +275,7 @@ def test_two_fleets_have_a_loop_each(fleet: World) -> None:
 def test_a_signal_ends_the_longest_pause_at_once(fleet: World, number: signal.Signals) -> None:
     with running_loop(fleet.program, "--tick", "3600", "--interval", "55") as loop:
         loop.wait_for("runs")
-        started = time.monotonic()
         assert loop.end(number) == 0
-        assert time.monotonic() - started < 15
         assert loop.said()[-1] == f"ended by {number.name}"
         row = loop.row()
         assert (row["pid"], row["started_at"], row["last_tick_at"]) == (None, None, None)
@@ -331,7 +328,7 @@ def test_the_database_is_locked_for_six_seconds(fleet: World) -> None:
 def test_the_fleet_is_deleted(fleet: World) -> None:
     with running_loop(fleet.program) as loop:
         fleet.done("fleet", "delete", "1")
-        assert loop.process.wait(20) == 0
+        assert loop.process.wait(DEADLINE_SECONDS) == 0
         assert loop.said()[-1] == "ended: fleet 1 is deleted"
         assert loop.row() == {}
     assert fleet.run("monitor", "run", "1") == (1, "", "Error: fleet 1 is deleted\n")
@@ -344,7 +341,7 @@ def test_the_file_is_upgraded(fleet: World) -> None:
             "ALTER TABLE monitor_runtime ADD COLUMN mood TEXT",
             "INSERT INTO refinery_schema_history VALUES (6, 'mood', '2027-01-01', 'x')",
         )
-        assert loop.process.wait(20) == 1
+        assert loop.process.wait(DEADLINE_SECONDS) == 1
         message = "database format 6 is newer than this cafleet's (5); upgrade cafleet"
         assert loop.said()[-2:] == [f"ended: {message}", f"Error: {message}"]
 
@@ -365,7 +362,7 @@ def test_a_loop_without_standard_streams_or_a_terminal(fleet: World) -> None:
         status = _status(fleet)
         assert (status["live"], status["pid"], status["restart_needed"]) == (True, process.pid, False)
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(DEADLINE_SECONDS) == 0
     finally:
         process.kill()
         process.wait()
@@ -383,7 +380,7 @@ def test_a_loop_whose_log_nobody_reads_goes_on(fleet: World) -> None:
         fleet.server.run("send-keys", "-t", pane, "-X", "cancel")
         _wait_for_bodies(fleet, "ann", "hello")
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(DEADLINE_SECONDS) == 0
     finally:
         process.kill()
         process.communicate()

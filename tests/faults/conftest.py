@@ -69,7 +69,7 @@ class Team:
                 self.cafleet("message", "wait", str(DIRECTOR), "--timeout", "0")
             return self.pending() == 0
 
-        wait_until(drained, seconds=60, what="an end of pending notifications")
+        wait_until(drained, what="an end of pending notifications")
 
     def lines(self) -> list[str]:
         """Everything that was submitted to the member's agent, in order."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.support.database import DROP_PRIVILEGES, folder_state, rows
 from tests.support.program import Program, Result, seed_messages, seed_team
+from tests.support.waiting import DEADLINE_SECONDS
 
 SIZE_KILOBYTES = 640
 BODY = "x" * 60_000
@@ -163,7 +164,7 @@ def run_as_a_normal_user(program: Program, *arguments: str) -> Result:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=DEADLINE_SECONDS,
     )
     return Result(done.returncode, done.stdout, done.stderr)
 

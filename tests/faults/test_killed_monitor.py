@@ -6,7 +6,7 @@ import pytest
 from tests.faults.conftest import MEMBER, Team
 from tests.support.running_loop import running_loop
 from tests.support.tmux_shim import TmuxShim
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE_SECONDS, wait_until
 
 
 @pytest.mark.parametrize(("calls", "lines"), [(0, 1), (1, 1), (2, 2)], ids=["look", "paste", "enter"])
@@ -20,11 +20,11 @@ def test_the_next_loop_goes_on_where_it_was_killed(
     tmux_shim.kill_caller(skip=calls)
     shimmed = {"PATH": tmux_shim.path(team.program.environ["PATH"])}
     with running_loop(team.program, environ=shimmed) as loop:
-        assert loop.process.wait(20) == -signal.SIGKILL
+        assert loop.process.wait(DEADLINE_SECONDS) == -signal.SIGKILL
     assert team.pending() == 1
 
     with running_loop(team.program) as second:
-        wait_until(lambda: team.pending() == 0, seconds=20, what="the notification")
+        wait_until(lambda: team.pending() == 0, what="the notification")
         second.wait_for_ticks(2)
         assert second.end() == 0
     told = team.lines()

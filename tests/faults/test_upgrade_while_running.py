@@ -12,7 +12,7 @@ from tests.support.database import run_sql
 from tests.support.mcp_process import McpProcess
 from tests.support.program import Program, seed_team
 from tests.support.running_loop import running_loop
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE_SECONDS, wait_until
 from tests.support.web_server import WebServer
 
 from cafleet.db.head_schema import HEAD_VERSION
@@ -45,7 +45,7 @@ def dump(path: Path) -> list[str]:
 def monitor(program: Program) -> Iterator[End]:
     with running_loop(program, "--tick", "1") as loop:
         loop.wait_for_ticks(1)
-        yield lambda: (loop.process.wait(30), loop.said()[-1])
+        yield lambda: (loop.process.wait(DEADLINE_SECONDS), loop.said()[-1])
 
 
 @contextlib.contextmanager
@@ -55,7 +55,7 @@ def waiter(program: Program, *command: str) -> Iterator[End]:
     wait_until(lambda: sockets.is_dir() and any(sockets.iterdir()), what="the waiter's socket")
 
     def end() -> tuple[int, str]:
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=DEADLINE_SECONDS)
         return process.returncode, errors.decode().strip()
 
     try:

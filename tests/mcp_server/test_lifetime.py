@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.support.database import run_sql
-from tests.support.mcp_process import ANSWER_SECONDS, McpProcess
+from tests.support.mcp_process import McpProcess
 from tests.support.program import SCRIPT, Program, Team, seed_messages
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE_SECONDS, has_ended, wait_until
 
 from cafleet.db import messages
 from cafleet.db.database import Database
@@ -223,9 +223,9 @@ def test_it_ends_when_its_parent_is_gone(program: Program, team: Team, tmp_path:
     try:
         assert parent.stdout is not None
         server = int(parent.stdout.readline())
-        wait_until(lambda: _wakeups_exist(program), seconds=ANSWER_SECONDS, what="its start")
-        parent.communicate(timeout=ANSWER_SECONDS)
-        wait_until(lambda: _ended(server), seconds=ANSWER_SECONDS, what="its end")
+        wait_until(lambda: _wakeups_exist(program), what="its start")
+        parent.communicate(timeout=DEADLINE_SECONDS)
+        wait_until(lambda: has_ended(server), what="its end")
     finally:
         os.close(held)
         parent.kill()
@@ -235,15 +235,6 @@ def test_it_ends_when_its_parent_is_gone(program: Program, team: Team, tmp_path:
 def _wakeups_exist(program: Program) -> bool:
     folder = program.database_path.parent / "wakeups"
     return folder.is_dir() and bool(os.listdir(folder))
-
-
-def _ended(pid: int) -> bool:
-    """Gone, or a zombie that nobody has buried yet."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-    except OSError:
-        return True
-    return state in "ZX"
 
 
 def test_it_ends_when_the_database_is_upgraded(program: Program, team: Team) -> None:

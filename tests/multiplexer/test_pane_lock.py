@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import DEADLINE_SECONDS
 
 from cafleet.errors import PaneBusy
 from cafleet.multiplexer.base import PaneAddress
@@ -254,7 +255,7 @@ for _ in range(40):
 
 def test_writers_never_overlap_even_when_the_file_is_deleted(tmp_path: Path) -> None:
     workers = [subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path)]) for _ in range(6)]
-    assert [worker.wait(timeout=100) for worker in workers] == [0] * 6
+    assert [worker.wait(timeout=DEADLINE_SECONDS) for worker in workers] == [0] * 6
 
 
 SWAPPED = """

@@ -8,14 +8,13 @@ import shlex
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from tests.support.tmux_server import Recorder, TmuxServer
 from tests.support.tmux_shim import TmuxShim
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE_SECONDS, has_ended, wait_until
 
 from cafleet.errors import (
     MultiplexerError,
@@ -582,14 +581,6 @@ time.sleep(100000)
 """
 
 
-def exists(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state not in "ZX"
-
-
 def test_everything_that_runs_in_a_pane_is_ended(tmux_server: TmuxServer, tmp_path: Path) -> None:
     program, pids = tmp_path / "stubborn.py", tmp_path / "pids"
     program.write_text(STUBBORN)
@@ -599,10 +590,10 @@ def test_everything_that_runs_in_a_pane_is_ended(tmux_server: TmuxServer, tmp_pa
     wait_until(pids.exists)
     running = [int(pid) for pid in pids.read_text().split()]
     assert len(running) == 5
-    assert all(map(exists, running))
+    assert not any(map(has_ended, running))
     assert tmux_server.multiplexer("%0").kill_pane(tmux_server.address(pane)) is True
-    assert not any(map(exists, running))
-    assert exists(neighbour_pid)
+    assert all(map(has_ended, running))
+    assert not has_ended(neighbour_pid)
     assert set(tmux_server.panes()) == {"%0", neighbour}
 
 
@@ -650,7 +641,7 @@ def test_a_caller_that_ends_its_own_pane_can_still_reply(tmux_server: TmuxServer
     line = f"sleep 100000 & echo $! > {tmp_path}/helper; {caller}; wait"
     pane = tmux_server.add_pane("bash", "-c", line)
     wait_until(lambda: reply.exists() and reply.read_text() == "replied True")
-    assert not exists(int((tmp_path / "helper").read_text()))
+    assert has_ended(int((tmp_path / "helper").read_text()))
     wait_until(lambda: pane not in tmux_server.panes())
 
 
@@ -677,7 +668,7 @@ def client(tmux_server: TmuxServer) -> Iterator[str]:
     drain.start()
     yield wait_until(lambda: tmux_server.run("list-clients", "-F", "#{client_tty}"))
     tmux_server.kill_server()
-    attached.wait(timeout=20)
+    attached.wait(timeout=DEADLINE_SECONDS)
     drain.join()
     os.close(terminal)
 
@@ -715,7 +706,6 @@ def test_a_frozen_server_is_a_timeout(tmux_server: TmuxServer) -> None:
     multiplexer = Tmux(tmux_server.environ("%0"), timeout_seconds=0.3)
     tmux_server.freeze()
     try:
-        started = time.monotonic()
         for act in (
             multiplexer.look,
             lambda pane: multiplexer.paste(pane, "text", settle_seconds=0.0),
@@ -724,17 +714,19 @@ def test_a_frozen_server_is_a_timeout(tmux_server: TmuxServer) -> None:
         ):
             with pytest.raises(MultiplexerTimeout, match="tmux did not answer"):
                 act(here)
-        assert time.monotonic() - started < 30
     finally:
         tmux_server.thaw()
     assert multiplexer.look(here).command
 
 
 def test_a_hanging_client_is_killed_and_reaped(tmux_server: TmuxServer, tmux_shim: TmuxShim) -> None:
-    multiplexer = Tmux(environ_with(tmux_server, tmux_shim), timeout_seconds=0.5)
+    here = tmux_server.address("%0")
     tmux_shim.hang("capture-pane")
-    with pytest.raises(MultiplexerTimeout):
-        multiplexer.look(tmux_server.address("%0"))
+    for patience_seconds in (0.5, 5, 25):  # A busy machine may not even have started it in the shortest.
+        with pytest.raises(MultiplexerTimeout):
+            Tmux(environ_with(tmux_server, tmux_shim), timeout_seconds=patience_seconds).look(here)
+        if tmux_shim.calls():
+            break
     (call,) = tmux_shim.calls()
     assert not Path(f"/proc/{call.pid}").exists()
 

@@ -4,7 +4,8 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
+from tests.support.waiting import DEADLINE_MILLISECONDS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
 ARGUMENTS = (
@@ -19,7 +20,7 @@ ARGUMENTS = (
 )
 DESKTOP: ViewportSize = {"width": 1360, "height": 820}
 PHONE: ViewportSize = {"width": 390, "height": 780}
-WAIT_MILLISECONDS = 20_000
+expect.set_options(timeout=DEADLINE_MILLISECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def browser() -> Iterator[Browser]:
 def new_page(browser: Browser, problems: list[str], viewport: ViewportSize = DESKTOP) -> Page:
     """A page in a context of its own. Uncaught errors and refused content end up in `problems`."""
     context = browser.new_context(viewport=viewport, locale="en-GB", timezone_id="UTC")
-    context.set_default_timeout(WAIT_MILLISECONDS)
+    context.set_default_timeout(DEADLINE_MILLISECONDS)
     page = context.new_page()
     page.on("pageerror", lambda error: problems.append(f"uncaught: {error}"))
     page.on(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import fake_herdr_cli, fake_herdr_server
+from tests.support.waiting import DEADLINE_SECONDS
 
 
 class FakeHerdr:
@@ -55,7 +56,7 @@ class FakeHerdr:
         """End the server and everything in its panes."""
         if self._server is not None:
             self._server.terminate()
-            self._server.communicate(timeout=20)
+            self._server.communicate(timeout=DEADLINE_SECONDS)
             self._server = None
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.socket)

@@ -14,8 +14,8 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
 from tests.support.program import SCRIPT, Program
+from tests.support.waiting import DEADLINE_SECONDS
 
-ANSWER_SECONDS = 30.0
 PROTOCOL = "2025-06-18"
 
 
@@ -112,7 +112,7 @@ class McpProcess:
 
     def next(self) -> dict[str, Any]:
         """The next message of the server."""
-        line = self._arrived.get(timeout=ANSWER_SECONDS)
+        line = self._arrived.get(timeout=DEADLINE_SECONDS)
         assert line, "the server has ended"
         found = json.loads(line)
         assert found["jsonrpc"] == "2.0"
@@ -150,7 +150,7 @@ class McpProcess:
     def wait(self) -> tuple[int, str]:
         """Until it has ended: exit code and standard error."""
         assert self.process.stderr is not None
-        code = self.process.wait(timeout=ANSWER_SECONDS)
+        code = self.process.wait(timeout=DEADLINE_SECONDS)
         errors = self.process.stderr.read().decode()
         self.stop()
         return code, errors
@@ -160,7 +160,7 @@ class McpProcess:
         self.process.kill()
         self.process.wait()
         if self._reader.ident is not None:
-            self._reader.join(ANSWER_SECONDS)
+            self._reader.join(DEADLINE_SECONDS)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None and not stream.closed:
                 with suppress(BrokenPipeError):

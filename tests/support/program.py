@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.waiting import DEADLINE_SECONDS
+
 from cafleet.clock import format_timestamp, utc_now
 from cafleet.db import fleets, members, messages
 from cafleet.db.database import Database
@@ -14,7 +16,6 @@ from cafleet.models import Placement
 from cafleet.multiplexer.own_pane import tmux_server_name
 
 SCRIPT = os.path.join(os.path.dirname(sys.executable), "cafleet")
-TIMEOUT_SECONDS = 60.0
 
 
 class Result(NamedTuple):
@@ -53,7 +54,7 @@ class Program:
             capture_output=True,
             env={**self.environ, **(environ or {})},
             cwd=cwd or self.home,
-            timeout=TIMEOUT_SECONDS,
+            timeout=DEADLINE_SECONDS,
             check=False,
         )
         return Result(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from tests.support.program import SCRIPT, Program
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE_SECONDS, wait_until
 
 
 class RunningLoop:
@@ -32,11 +32,9 @@ class RunningLoop:
         lines = self._log.read_text().splitlines()
         return [line.split(" ", 1)[1] if line[:2] == "20" else line for line in lines]
 
-    def wait_for(self, text: str, *, seconds: float = 20) -> None:
+    def wait_for(self, text: str) -> None:
         """Until a line with `text` is in its log."""
-        wait_until(
-            lambda: any(text in line for line in self.said()), seconds=seconds, what=f"{text!r} in the log"
-        )
+        wait_until(lambda: any(text in line for line in self.said()), what=f"{text!r} in the log")
 
     def row(self) -> dict[str, Any]:
         """The fleet's runtime row, straight from the file; empty where there is none."""
@@ -51,12 +49,12 @@ class RunningLoop:
             seen.add(self.row()["last_tick_at"])
             return len(seen) > count
 
-        wait_until(passed, seconds=10 + 3 * count, what=f"{count} ticks")
+        wait_until(passed, what=f"{count} ticks")
 
-    def end(self, number: signal.Signals = signal.SIGTERM, *, seconds: float = 20) -> int:
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Its exit code after a signal."""
         self.process.send_signal(number)
-        return self.process.wait(seconds)
+        return self.process.wait(DEADLINE_SECONDS)
 
 
 def runtime_row(program: Program, fleet_id: int) -> dict[str, Any]:

@@ -11,12 +11,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE_SECONDS, has_ended, wait_until
 
 from cafleet.multiplexer.base import PaneAddress
 from cafleet.multiplexer.tmux import Tmux
 
 IDLE = ("sleep", "100000")
+START_ATTEMPTS = 3
+_DIED = "server exited unexpectedly"
+"""What tmux says where its server died before it answered: seen of 3.3a, once in thousands of starts."""
 
 
 class TmuxServer:
@@ -34,14 +37,25 @@ class TmuxServer:
     def start(
         self, *, session: str = "main", width: int = 120, height: int = 40, command: Sequence[str] = IDLE
     ) -> "TmuxServer":
-        """Start it with one session of one pane that runs `command`."""
+        """Start it with one session of one pane that runs `command`; it answers by then."""
         size = ("-x", str(width), "-y", str(height))
-        self.run("new-session", "-d", "-s", session, *size, *command)
+        for _ in range(START_ATTEMPTS):
+            done = self._call("new-session", "-d", "-s", session, *size, *command)
+            if done.stderr.strip() != _DIED:
+                break
+        if done.returncode != 0:
+            raise AssertionError(f"tmux new-session: {done.stderr.strip()}")
         return self
 
     def run(self, *arguments: str, check: bool = True, text: str | None = None) -> str:
         """One tmux command on this server: its output, without the last newline."""
-        done = subprocess.run(
+        done = self._call(*arguments, text=text)
+        if check and done.returncode != 0:
+            raise AssertionError(f"tmux {shlex.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout.removesuffix("\n")
+
+    def _call(self, *arguments: str, text: str | None = None) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
             ["tmux", "-u", "-S", self.socket, "-f", str(self._configuration), *arguments],
             env=self._environ,
             input=text,
@@ -49,11 +63,8 @@ class TmuxServer:
             capture_output=True,
             encoding="utf-8",
             check=False,
-            timeout=20,
+            timeout=DEADLINE_SECONDS,
         )
-        if check and done.returncode != 0:
-            raise AssertionError(f"tmux {shlex.join(arguments)}: {done.stderr.strip()}")
-        return done.stdout.removesuffix("\n")
 
     @property
     def pid(self) -> int:
@@ -113,9 +124,11 @@ class TmuxServer:
 
     def kill_server(self) -> None:
         """End the server as `tmux kill-server` does; its socket file stays behind."""
+        pid = self.run("display-message", "-p", "#{pid}", check=False)
         self.run("kill-server", check=False)
-        # The reply comes before the socket is closed.
-        wait_until(lambda: not self.run("list-sessions", check=False), what="the end of the tmux server")
+        # The reply comes before the end. Until then the server may still take the connection of whoever
+        # starts a new one on this socket, and drop it.
+        wait_until(lambda: not pid or has_ended(int(pid)), what="the end of the tmux server")
 
     def stop(self) -> None:
         """End it and remove its folder."""

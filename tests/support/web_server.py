@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from tests.support.program import SCRIPT
-
-START_SECONDS = 30.0
-ANSWER_SECONDS = 30.0
+from tests.support.waiting import DEADLINE_SECONDS
 
 
 class Answer(NamedTuple):
@@ -72,7 +70,7 @@ class WebServer:
             return 0, ""
         process, self._process = self._process, None
         process.terminate()
-        _, errors = process.communicate(timeout=START_SECONDS)
+        _, errors = process.communicate(timeout=DEADLINE_SECONDS)
         return process.returncode, errors
 
     def kill(self) -> None:
@@ -86,13 +84,18 @@ class WebServer:
         """Wait until it ends by itself."""
         assert self._process is not None
         process, self._process = self._process, None
-        _, errors = process.communicate(timeout=START_SECONDS)
+        _, errors = process.communicate(timeout=DEADLINE_SECONDS)
         return process.returncode, errors
 
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Another `cafleet` process on the same database."""
         return subprocess.run(
-            [SCRIPT, *arguments], env=self.environ, capture_output=True, text=True, timeout=60, check=False
+            [SCRIPT, *arguments],
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_SECONDS,
+            check=False,
         )
 
     # -- requests -------------------------------------------------------------------------------
@@ -113,7 +116,7 @@ class WebServer:
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         if data is not None:
             sent.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_SECONDS)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_SECONDS)
         try:
             connection.request(method, path, body=data, headers=sent)
             response = connection.getresponse()
@@ -124,7 +127,7 @@ class WebServer:
 
     def raw(self, data: bytes) -> bytes:
         """Send bytes as they are; everything that comes back until the server closes."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=ANSWER_SECONDS) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE_SECONDS) as connection:
             connection.sendall(data)
             received = bytearray()
             while chunk := connection.recv(65536):
@@ -149,7 +152,7 @@ class EventReader:
 
     def __init__(self, port: int, fleet: int | None, last_id: str | None, *, query: str = "") -> None:
         """`last_id` goes into the header, `query` into the address."""
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=ANSWER_SECONDS)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE_SECONDS)
         self._file = self._socket.makefile("rb", 1 << 16)
         parameter = f"&last_event_id={quote(query, safe='')}" if query else ""
         header = f"Last-Event-ID: {last_id}\r\n" if last_id else ""
@@ -180,7 +183,7 @@ class EventReader:
     def until(self, wanted: Callable[[Event], bool]) -> list[Event]:
         """Events up to and with the first one that is wanted, pings left out."""
         found: list[Event] = []
-        deadline = time.monotonic() + ANSWER_SECONDS
+        deadline = time.monotonic() + DEADLINE_SECONDS
         while time.monotonic() < deadline:
             event = self.next()
             if event is None:

@@ -9,6 +9,7 @@ from rich.text import Text
 from tests.support.database import run_sql
 from tests.support.fleet_builder import World
 from tests.support.memory_multiplexer import ComposerProgram
+from tests.support.waiting import DEADLINE_SECONDS
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static, Tab, TabbedContent, Tabs, TextArea
 
@@ -19,7 +20,6 @@ from cafleet.models import Member
 from cafleet.top.app import Dashboard
 from cafleet.top.dialogs import Composer, Reader
 
-SECONDS = 20.0
 Scenario = Callable[[Dashboard, "Pilot[CafleetError | None]"], Awaitable[None]]
 
 
@@ -56,7 +56,7 @@ def watch(
 
 async def until(pilot: "Pilot[CafleetError | None]", probe: Callable[[], bool]) -> None:
     """Wait for something to become true."""
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(DEADLINE_SECONDS):
         while not probe():
             await pilot.pause(0.02)
 

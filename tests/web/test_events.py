@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from tests.support.shown_panes import ShownPanes
+from tests.support.waiting import DEADLINE_SECONDS
 from tests.support.web_fleet import WebFleet
 from tests.support.web_server import Event, EventReader, WebServer
 
@@ -288,7 +289,7 @@ def test_a_reader_that_does_not_read_is_dropped_and_others_go_on(server: WebServ
         socket.create_connection(("127.0.0.1", server.port)) as stuck,
     ):
         healthy.until_named("hello")
-        stuck.settimeout(30)
+        stuck.settimeout(DEADLINE_SECONDS)
         request = f"GET /api/events?fleet_id={fleet.fleet_id} HTTP/1.1\r\nHost: localhost\r\n\r\n"
         stuck.sendall(request.encode())
         assert stuck.recv(100).startswith(b"HTTP/1.1 200")
@@ -311,7 +312,7 @@ def test_a_stream_holds_no_transaction_so_the_log_stays_small(server: WebServer,
         with fleet.database.write() as conn:
             conn.execute("SELECT 1")
         log = fleet.database.path + "-wal"
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + DEADLINE_SECONDS
         while os.path.getsize(log) > 6_000_000 and time.monotonic() < deadline:
             fleet.send(fleet.director, worker, "more")
     assert os.path.getsize(log) < 6_000_000

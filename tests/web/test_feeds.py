@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import DEADLINE_SECONDS
 from tests.support.web_fleet import WebFleet, new_database
 
 from cafleet import config
@@ -66,7 +67,7 @@ def test_a_read_that_fails_costs_no_event_and_doubles_none(
         fleet.member(f"late {number}")
         reader.refused = refused if number == 1 else None
         changed = True
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + DEADLINE_SECONDS
         while changed and time.monotonic() < deadline:  # As the hub does: what was refused is tried again.
             try:
                 told += names(feed.advance(runtime, changed=True, thorough=thorough or number == 2))

@@ -15,14 +15,16 @@ from tests.support.web_server import WebServer
 from cafleet.broker.text import MAX_BODY_BYTES
 from cafleet.db.database import Database
 
-expect.set_options(timeout=20_000)
 OwnServer = Callable[[], tuple[WebServer, Database]]
 
 
 def _open(page: Page, server: WebServer, route: str, *, live: bool = True) -> None:
+    """Go to a route; `live`: that of a fleet, which is shown and followed then."""
     page.goto(f"{server.url}#{route}")
     if live:
         expect(page.locator(".connection")).to_have_attribute("data-state", "live")
+        # The stream is opened before the listings are read, and every fleet has a Director.
+        expect(page.locator(".members .member-row").first).to_be_attached()
 
 
 def _entry(page: Page, text: str) -> Locator:
@@ -130,7 +132,7 @@ def test_a_failed_first_load_is_shown_and_can_be_tried_again(
 ) -> None:
     story(fleet)
     page.route("**/api/timeline", lambda route: route.fulfill(status=500, json={"detail": "disk on fire"}))
-    _open(page, server, f"/fleets/{fleet.fleet_id}")
+    _open(page, server, f"/fleets/{fleet.fleet_id}", live=False)
     expect(page.get_by_role("alert").filter(has_text="disk on fire")).to_be_visible()
     page.unroute("**/api/timeline")
     page.get_by_role("button", name="Try again").click()

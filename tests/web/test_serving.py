@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.program import SCRIPT
+from tests.support.waiting import DEADLINE_SECONDS
 from tests.support.web_fleet import WebFleet
 from tests.support.web_server import WebServer
 
@@ -113,7 +114,7 @@ def test_a_signal_ends_it_at_once_though_streams_are_open(
         stream.until_named("hello")
         process.send_signal(number)
         assert {event.name for event in stream.rest()} <= {"pane"}
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=DEADLINE_SECONDS)
     assert (process.returncode, errors) == (0, "")
 
 
