@@ -5,6 +5,7 @@ from tests.support.memory_multiplexer import ComposerProgram
 from cafleet.broker import fleets, members, panes
 from cafleet.broker.member_deletion import delete_member
 from cafleet.broker.member_respawn import RespawnRequest, respawn_member
+from cafleet.broker.messages import send
 from cafleet.broker.panes import PaneCondition, PaneReport
 from cafleet.clock import format_timestamp
 from cafleet.db import messages
@@ -262,6 +263,22 @@ def test_a_survey_says_what_is_held_and_why(world: World) -> None:
     assert found[gone.member_id][3:5] == (1, "its pane is gone")
     assert found[dead.member_id][3:5] == (2, "its agent has exited")
     assert not any(world.multiplexer.pane(world.pane(one)).touched for one in (free, reading))
+
+
+def test_a_survey_tells_a_line_that_was_not_submitted_from_a_persons_words(world: World) -> None:
+    """Field case A3: whoever looks must not look for a person who typed this."""
+    fleet_id = world.fleet().fleet_id
+    stuck, drafting = world.member(fleet_id, "stuck"), world.member(fleet_id, "drafting")
+    for member, before in ((stuck, ""), (drafting, "please look at ")):
+        pane = world.multiplexer.pane(world.pane(member))
+        pane.program = ComposerProgram(claude_screen, draft=before, eat_enters=3)
+        pane.program.show(pane)
+        sent = send(world.runtime, 1, member.member_id, "hello")
+        assert sent.notification.state is not NotificationState.NOTIFIED
+    found = _survey(world, fleet_id)
+    why = "a line of cafleet's stands in its composer, not submitted yet"
+    assert found[stuck.member_id][3:5] == (1, why)
+    assert found[drafting.member_id][3:5] == (1, "a draft stands in its composer")
 
 
 def test_a_close_survey_says_what_every_live_pane_shows(world: World) -> None:

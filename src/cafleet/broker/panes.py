@@ -10,6 +10,7 @@ from cafleet.broker.liveness import require_active_member, require_live_fleet, r
 from cafleet.broker.placements import address, pane_of
 from cafleet.clock import format_timestamp
 from cafleet.db import members, notifications
+from cafleet.delivery.attempt import is_left_over
 from cafleet.delivery.drain import LOCK_SECONDS, type_plain_line
 from cafleet.delivery.line import MAX_LINE_UNITS, ping_line, plain_line
 from cafleet.delivery.pane_state import PaneState, classify, why_not
@@ -287,5 +288,7 @@ def _look(
         servers.note(placement, error)
         return None, str(error)
     reading = classify(view, agent)
+    if reading.state is PaneState.DRAFT and is_left_over(runtime, placement, reading):
+        return reading.state, "a line of cafleet's stands in its composer, not submitted yet"
     reason = why_not(reading, view, member.member_id)
     return reading.state, reason or "nobody has typed it yet; its pane is free"

@@ -24,6 +24,7 @@ from cafleet.delivery.line import (
     same_errand,
 )
 from cafleet.delivery.pane_channel import PaneChannel
+from cafleet.delivery.pane_state import PaneReading
 from cafleet.errors import CafleetError, DatabaseError, MultiplexerTimeout, PaneBusy
 from cafleet.models import Member, MemberStatus, Notification, NotificationState, Placement
 from cafleet.multiplexer.base import PaneAddress
@@ -88,6 +89,12 @@ def type_plain_line(runtime: Runtime, member: Member, line: str, lock_seconds: f
         return _deferred(error)
     except CafleetError as error:
         return _failed(error)
+
+
+def is_left_over(runtime: Runtime, placement: Placement, reading: PaneReading) -> bool:
+    """Whether what stands in the placement's composer is a line of cafleet's that is still to be
+    submitted, and no person's words: the next attempt finishes it."""
+    return any(_recognise(runtime, placement, text) is not None for text in reading.texts)
 
 
 class _LockBusy(PaneBusy):
