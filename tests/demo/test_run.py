@@ -167,6 +167,16 @@ class TestKeep:
         wait_until(lambda: is_gone(folder), what="the end of a kept demo")
 
 
+def shimmed(program: Program, tmp_path: Path, cases: str) -> dict[str, str]:
+    """An environment whose tmux first runs `cases`, of a shell's `case "$*" in`."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    shim = tools / "tmux"
+    shim.write_text(f'#!/bin/sh\ncase "$*" in {cases} esac\nexec {shutil.which("tmux")} "$@"\n')
+    shim.chmod(0o755)
+    return {"PATH": f"{tools}:{program.environ['PATH']}"}
+
+
 class TestWhatItNeeds:
     def test_without_tmux_it_says_what_to_install(self, program: Program, tmp_path: Path) -> None:
         tools = tmp_path / "tools"
@@ -181,16 +191,35 @@ class TestWhatItNeeds:
         assert list((tmp_path / "t").iterdir()) == []
 
     def test_a_step_that_fails_is_an_error_that_names_it(self, program: Program, tmp_path: Path) -> None:
-        tools = tmp_path / "tools"
-        tools.mkdir()
-        real = shutil.which("tmux")
-        shim = tools / "tmux"
-        shim.write_text(
-            f'#!/bin/sh\ncase "$*" in *split-window*) echo no room >&2; exit 1;; esac\nexec {real} "$@"\n'
-        )
-        shim.chmod(0o755)
-        done = program.run("demo", environ={"PATH": f"{tools}:{program.environ['PATH']}"})
+        environ = shimmed(program, tmp_path, "*split-window*) echo no room >&2; exit 1;;")
+        done = program.run("demo", environ=environ)
         assert done.code == 1
         assert "Error: the demo went wrong" in done.stderr
         assert "no room" in done.stdout
         assert is_gone(folder_in(done.stdout))
+
+    @pytest.mark.parametrize(("deaths", "code"), [(2, 0), (3, 1)])
+    def test_a_tmux_that_dies_at_its_start_is_started_again(
+        self, program: Program, tmp_path: Path, deaths: int, code: int
+    ) -> None:
+        died = tmp_path / "died"
+        dying = f"echo >> {died}; echo server exited unexpectedly >&2; exit 1"
+        cases = f"*new-session*) test $(cat {died} 2>/dev/null | wc -l) -ge {deaths} || {{ {dying}; }};;"
+        done = program.run("demo", environ=shimmed(program, tmp_path, cases))
+        assert died.read_text() == "\n" * deaths
+        assert done.code == code, done.stderr
+        assert done.stderr == ("Error: tmux new-session: server exited unexpectedly\n" if code else "")
+        assert list((tmp_path / "t").iterdir()) == []
+
+    def test_a_long_place_for_temporary_files_is_left_for_a_short_one(
+        self, program: Program, tmp_path: Path
+    ) -> None:
+        """The path of a tmux socket has 107 bytes at most."""
+        long = tmp_path / ("x" * 100)
+        long.mkdir()
+        done = program.run("demo", environ={"TMPDIR": str(long)})
+        assert (done.code, done.stderr) == (0, "")
+        folder = folder_in(done.stdout)
+        assert folder.startswith("/tmp/cafleet-demo-")
+        assert is_gone(folder)
+        assert list(long.iterdir()) == []

@@ -20,12 +20,23 @@ COLUMNS, ROWS = 169, 60
 """Size of the private tmux window: three tiled panes of 84 columns each."""
 CALL_SECONDS = 30.0
 """Longest that one command may take."""
+START_ATTEMPTS = 3
+"""tmux 3.3 dies at its start once in thousands of times."""
+FOLDER_PREFIX, SOCKET = "cafleet-demo-", "tmux"
+LONGEST_SOCKET_BYTES = 103
+"""What every system takes as the path of a socket (Linux: 107)."""
+SHORT_PARENT = "/tmp"
+"""Where the folder goes if the usual place for temporary files has too long a path for a socket."""
 TOLERATED = ("TERM", "USER", "LOGNAME", "PYTHONPATH", "LD_LIBRARY_PATH", "TMPDIR", "NO_COLOR")
 """What the stage takes over from the caller's environment, besides `PATH`."""
 
 
 class DemoFailed(CafleetError):
     """The demo did not see what it should have seen."""
+
+
+class ServerDied(DemoFailed):
+    """The private tmux server ended before it answered."""
 
 
 class Reply(NamedTuple):
@@ -52,8 +63,7 @@ class Stage:
     # -- from nothing to an empty stage and back ----------------------------------------------
 
     def __enter__(self) -> Self:
-        self.folder = tempfile.mkdtemp(prefix="cafleet-demo-")
-        self.socket = os.path.join(self.folder, "tmux")
+        self.folder, self.socket = _private_folder()
         self._janitor = subprocess.Popen(
             [sys.executable, "-I", janitor.__file__, self.folder, self.socket],
             stdin=subprocess.PIPE,
@@ -81,17 +91,25 @@ class Stage:
         }
         with open(os.path.join(configuration, "config.toml"), "w", encoding="utf-8") as file:
             file.write(agent_configuration())
-        self.director_pane = self.tmux(
-            *("-f", os.devnull, "new-session", "-d", "-P", "-F", "#{pane_id}", "-s", "demo", "-n", "fleet"),
-            *("-x", str(COLUMNS), "-y", str(ROWS), "-c", home),
-            *(sys.executable, "-m", "cafleet.demo.standin"),
-        ).strip()
+        self.director_pane = self._start_server(home)
         # A window that a spectator opens would get the PATH of their terminal.
         shell = f"exec env PATH={shlex.quote(self.environ['PATH'])} sh"
         self.tmux("set-option", "-g", "default-command", shell)
         server = self.tmux("display-message", "-p", "#{pid}").strip()
         self.environ["TMUX"] = f"{self.socket},{server},0"
         self.environ["TMUX_PANE"] = self.director_pane
+
+    def _start_server(self, home: str) -> str:
+        """Start the private tmux server; the pane of its only window."""
+        command = (
+            *("new-session", "-d", "-P", "-F", "#{pane_id}", "-s", "demo", "-n", "fleet"),
+            *("-x", str(COLUMNS), "-y", str(ROWS), "-c", home),
+            *(sys.executable, "-m", "cafleet.demo.standin"),
+        )
+        for _ in range(START_ATTEMPTS - 1):
+            with contextlib.suppress(ServerDied):
+                return self.tmux(*command).strip()
+        return self.tmux(*command).strip()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -151,7 +169,7 @@ class Stage:
         """One command to the private server."""
         try:
             done = subprocess.run(
-                ["tmux", "-u", "-S", self.socket, *arguments],
+                ["tmux", "-u", "-f", os.devnull, "-S", self.socket, *arguments],
                 env=self.environ,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -167,7 +185,9 @@ class Stage:
         except subprocess.TimeoutExpired:
             raise DemoFailed(f"tmux did not answer within {CALL_SECONDS:g} s") from None
         if done.returncode:
-            raise DemoFailed(f"tmux {arguments[0]}: {done.stderr.strip() or 'failed'}")
+            reason = done.stderr.strip() or "failed"
+            kind = ServerDied if reason == "server exited unexpectedly" else DemoFailed
+            raise kind(f"tmux {arguments[0]}: {reason}")
         return done.stdout
 
     def screen(self, pane: str) -> list[str]:
@@ -198,3 +218,22 @@ class Stage:
             if time.monotonic() > deadline:
                 raise DemoFailed(f"waited {seconds:g} s in vain: {what}")
             time.sleep(0.05)
+
+
+def _private_folder() -> tuple[str, str]:
+    """A new folder for one demo, and the path of its tmux socket in it.
+
+    Raises:
+        DemoFailed: there is no place for it.
+    """
+    parent = tempfile.gettempdir()
+    longest = os.path.join(parent, FOLDER_PREFIX + "xxxxxxxx", SOCKET)
+    if len(os.fsencode(longest)) > LONGEST_SOCKET_BYTES:
+        parent = SHORT_PARENT
+    try:
+        folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir=parent)
+    except OSError as error:
+        raise DemoFailed(
+            f"cannot make a folder in {parent}: {error.strerror}; set TMPDIR to a folder with a short path"
+        ) from None
+    return folder, os.path.join(folder, SOCKET)
