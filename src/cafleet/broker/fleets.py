@@ -1,28 +1,19 @@
 """Create, list, show and delete fleets (SPEC 3)."""
 
+from contextlib import ExitStack
 from sqlite3 import Connection
 from typing import NamedTuple
 
 from cafleet.agents import registry
-from cafleet.broker.cleanup import undo
 from cafleet.broker.identity import CallingPane, calling_pane
 from cafleet.broker.liveness import require_fleet, require_member
 from cafleet.broker.names import check_name
 from cafleet.broker.placements import address
-from cafleet.broker.spawning import Wish, card_json, start_request, watch
+from cafleet.broker.spawning import Plan, Wish, card_json, opened_pane, plan, watch
 from cafleet.clock import format_timestamp
 from cafleet.db import fleets, members, monitor_runtime
 from cafleet.errors import CafleetError, MultiplexerError, NotInMultiplexer, PaneBusy
-from cafleet.launch import (
-    Program,
-    PromptValues,
-    Start,
-    check_directory,
-    check_prompt,
-    check_survived,
-    open_pane,
-    prepare,
-)
+from cafleet.launch import PromptValues, Start, check_prompt
 from cafleet.models import Fleet, Member, Placement
 from cafleet.multiplexer.base import PaneAddress
 from cafleet.multiplexer.pane_lock import pane_locks
@@ -102,11 +93,9 @@ def create_fleet(
             fleet, director = _insert_fleet(runtime, conn, name, coding_agent, pane)
         return FleetCreated(fleet, director, None, None)
 
-    wish = Wish(
-        check_prompt(monitor.prompt), check_directory(monitor.directory), monitor.model, monitor.effort
-    )
-    program = prepare(runtime.config, coding_agent, start_request(wish, MONITOR_NAME, None, monitor=True))
-    return _create_with_monitor(runtime, name, coding_agent, pane, wish, program, start_wait_seconds)
+    check_prompt(monitor.prompt)
+    planned = plan(runtime, coding_agent, monitor, MONITOR_NAME, monitor=True)
+    return _create_with_monitor(runtime, name, coding_agent, pane, planned, start_wait_seconds)
 
 
 def list_fleets(runtime: Runtime) -> list[FleetOverview]:
@@ -178,33 +167,22 @@ def _create_with_monitor(
     name: str,
     coding_agent: str,
     pane: CallingPane,
-    wish: Wish,
-    program: Program,
+    planned: Plan,
     start_wait_seconds: float | None,
 ) -> FleetCreated:
     multiplexer = runtime.multiplexer_for(pane.backend)
-    opened: PaneAddress | None = None
-    try:
-        with runtime.database.write() as conn:
-            fleet, director = _insert_fleet(runtime, conn, name, coding_agent, pane)
-            now = format_timestamp(runtime.now())
-            card = card_json((), monitor=True)
-            monitor_id = members.insert(conn, fleet.fleet_id, MONITOR_NAME, MONITOR_DESCRIPTION, card, now)
-            values = PromptValues(fleet.fleet_id, monitor_id, director.member_id, coding_agent)
-            request = start_request(wish, MONITOR_NAME, values, monitor=True)
-            # No pane lock: nobody else can see this placement before the commit.
-            opened = open_pane(
-                runtime, multiplexer, program, request, beside=pane.address, directory=wish.directory
-            )
-            check_survived(multiplexer, opened, program)
-            members.insert_placement(conn, _placement(monitor_id, pane.backend, opened, coding_agent, now))
-            monitor = require_member(conn, monitor_id)
-    except BaseException as error:
-        if opened is not None:
-            leftover = opened
-            undo(error, f"pane {leftover.pane}", lambda: multiplexer.kill_pane(leftover))
-        raise
-    start = watch(multiplexer, opened, program, start_wait_seconds)
+    # The pane's block ends after the transaction's: a commit that fails closes the pane, too.
+    with ExitStack() as panes, runtime.database.write() as conn:
+        fleet, director = _insert_fleet(runtime, conn, name, coding_agent, pane)
+        now = format_timestamp(runtime.now())
+        card = card_json((), monitor=True)
+        monitor_id = members.insert(conn, fleet.fleet_id, MONITOR_NAME, MONITOR_DESCRIPTION, card, now)
+        values = PromptValues(fleet.fleet_id, monitor_id, director.member_id, coding_agent)
+        # No pane lock: nobody else can see this placement before the commit.
+        opened = panes.enter_context(opened_pane(runtime, multiplexer, planned, values, pane.address))
+        members.insert_placement(conn, _placement(monitor_id, pane.backend, opened, coding_agent, now))
+        monitor = require_member(conn, monitor_id)
+    start = watch(multiplexer, opened, planned.program, start_wait_seconds)
     return FleetCreated(fleet, director, monitor, start)
 
 

@@ -7,19 +7,11 @@ from cafleet.broker.cleanup import undo
 from cafleet.broker.liveness import require_live_fleet, require_member
 from cafleet.broker.names import check_description, check_name, check_skill
 from cafleet.broker.placements import pane_of, place
-from cafleet.broker.spawning import MemberStarted, Wish, card_json, start_request
+from cafleet.broker.spawning import MemberStarted, Wish, card_json, opened_pane, plan
 from cafleet.clock import format_timestamp
 from cafleet.db import members
 from cafleet.errors import DirectorPaneGone, MonitorExists, PaneDead, PaneGone
-from cafleet.launch import (
-    PromptValues,
-    check_directory,
-    check_prompt,
-    check_survived,
-    open_pane,
-    prepare,
-    watch_start,
-)
+from cafleet.launch import PromptValues, check_prompt, watch_start
 from cafleet.models import Member, Placement
 from cafleet.multiplexer.base import Multiplexer, PaneAddress
 from cafleet.multiplexer.pane_lock import pane_locks
@@ -65,33 +57,24 @@ def create_member(
     beside = pane_of(director)[1]
     assert director.placement is not None  # pane_of raised otherwise
     coding_agent = request.coding_agent or director.placement.coding_agent
-    wish = Wish(request.prompt, check_directory(request.directory), request.model, request.effort)
-    rehearsal = start_request(wish, request.name, None, monitor=request.monitor)
-    program = prepare(runtime.config, coding_agent, rehearsal)
+    wish = Wish(request.prompt, request.directory, request.model, request.effort)
+    planned = plan(runtime, coding_agent, wish, request.name, monitor=request.monitor)
     backend = director.placement.backend
     multiplexer = runtime.multiplexer_for(backend)
     _look_at_director(multiplexer, director, beside)
 
     pending = Placement(0, beside.session, beside.window, None, backend, coding_agent, "", beside.server)
     member = register_member(runtime, request, pending)
-    opened: PaneAddress | None = None
+    values = PromptValues(request.fleet_id, member.member_id, director.member_id, coding_agent)
+    panes: list[tuple[str, PaneAddress]] = []
     try:
-        values = PromptValues(request.fleet_id, member.member_id, director.member_id, coding_agent)
-        told = start_request(wish, request.name, values, monitor=request.monitor)
-        opened = open_pane(runtime, multiplexer, program, told, beside=beside, directory=wish.directory)
-        check_survived(multiplexer, opened, program)
-        placed = place(runtime, member, backend, opened)
-        start = watch_start(multiplexer, opened, program, start_wait_seconds)
+        with opened_pane(runtime, multiplexer, planned, values, beside) as pane:
+            panes.append((backend, pane))
+            placed = place(runtime, member, backend, pane)
+            start = watch_start(multiplexer, pane, planned.program, start_wait_seconds)
     except BaseException as error:
-        if opened is not None:
-            leftover = opened
-            undo(error, f"pane {leftover.pane}", lambda: multiplexer.kill_pane(leftover))
-        locked = [] if opened is None else [(backend, opened)]
-        undo(
-            error,
-            f"member {member.member_id}",
-            lambda: _undo_registration(runtime, member.member_id, locked),
-        )
+        member_id = member.member_id
+        undo(error, f"member {member_id}", lambda: _undo_registration(runtime, member_id, panes))
         raise
     return MemberStarted(placed, start)
 

@@ -2,11 +2,10 @@
 
 from typing import NamedTuple
 
-from cafleet.broker.cleanup import undo
 from cafleet.broker.identity import calling_pane
 from cafleet.broker.liveness import require_active_member, require_fleet
 from cafleet.broker.placements import address, pane_of, place
-from cafleet.broker.spawning import MemberStarted, Wish, start_request, watch
+from cafleet.broker.spawning import MemberStarted, Wish, opened_pane, plan, watch
 from cafleet.db import members
 from cafleet.errors import (
     DirectorPaneGone,
@@ -17,7 +16,7 @@ from cafleet.errors import (
     PaneGone,
     PaneStillThere,
 )
-from cafleet.launch import PromptValues, check_directory, check_prompt, check_survived, open_pane, prepare
+from cafleet.launch import PromptValues, check_prompt
 from cafleet.models import Member, MemberKind
 from cafleet.multiplexer.base import PaneAddress
 from cafleet.multiplexer.pane_lock import pane_locks
@@ -59,11 +58,9 @@ def respawn_member(
         raise NoPane(member.member_id, pending=False)
     if director is None:
         raise FleetNotLive(member.fleet_id)
-    wish = Wish(request.prompt, check_directory(request.directory), request.model, request.effort)
+    wish = Wish(request.prompt, request.directory, request.model, request.effort)
     monitor = member.kind is MemberKind.MONITOR
-    program = prepare(
-        runtime.config, placement.coding_agent, start_request(wish, member.name, None, monitor=monitor)
-    )
+    planned = plan(runtime, placement.coding_agent, wish, member.name, monitor=monitor)
     backend, beside = _beside(runtime, director, member)
     multiplexer = runtime.multiplexer_for(backend)
 
@@ -72,15 +69,9 @@ def respawn_member(
     with pane_locks(runtime.config.data_directory, locked):
         left_open = None if old is None else _clear_lost_pane(runtime, member, placement.backend, old)
         values = PromptValues(member.fleet_id, member.member_id, director.member_id, placement.coding_agent)
-        told = start_request(wish, member.name, values, monitor=monitor)
-        opened = open_pane(runtime, multiplexer, program, told, beside=beside, directory=wish.directory)
-        try:
-            check_survived(multiplexer, opened, program)
-            placed = place(runtime, member, backend, opened)
-        except BaseException as error:
-            undo(error, f"pane {opened.pane}", lambda: multiplexer.kill_pane(opened))
-            raise
-    return MemberStarted(placed, watch(multiplexer, opened, program, start_wait_seconds), left_open)
+        with opened_pane(runtime, multiplexer, planned, values, beside) as pane:
+            placed = place(runtime, member, backend, pane)
+    return MemberStarted(placed, watch(multiplexer, pane, planned.program, start_wait_seconds), left_open)
 
 
 def _beside(runtime: Runtime, director: Member, member: Member) -> tuple[str, PaneAddress]:

@@ -1,15 +1,28 @@
 """What creating a fleet's monitor, creating a member and respawning one have in common."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from cafleet.agents.base import StartRequest
+from cafleet.broker.cleanup import undo
 from cafleet.errors import AgentDidNotStart
-from cafleet.launch import Program as Program
-from cafleet.launch import PromptValues, Start, StartState, render_prompt, watch_start
+from cafleet.launch import (
+    Program,
+    PromptValues,
+    Start,
+    StartState,
+    check_directory,
+    check_survived,
+    open_pane,
+    prepare,
+    render_prompt,
+    watch_start,
+)
 from cafleet.models import Member, MemberKind
 from cafleet.multiplexer.base import Multiplexer, PaneAddress
+from cafleet.runtime import Runtime
 
 
 class Wish(NamedTuple):
@@ -20,6 +33,17 @@ class Wish(NamedTuple):
     directory: str
     model: str | None = None
     effort: str | None = None
+
+
+class Plan(NamedTuple):
+    """A wish that can be fulfilled, as far as that can be known before anything is written."""
+
+    program: Program
+    wish: Wish
+    """With the absolute path of its folder."""
+    name: str
+    """The member's."""
+    monitor: bool
 
 
 class MemberStarted(NamedTuple):
@@ -40,7 +64,41 @@ def card_json(skills: Sequence[str], *, monitor: bool) -> str:
     return json.dumps(card, ensure_ascii=False, separators=(",", ":"))
 
 
-def start_request(wish: Wish, name: str, values: PromptValues | None, *, monitor: bool) -> StartRequest:
+def plan(runtime: Runtime, coding_agent: str, wish: Wish, name: str, *, monitor: bool) -> Plan:
+    """Find everything that the start will need; the prompt has been checked.
+
+    Raises:
+        InvalidInput: there is no such folder, or it may not be entered.
+        UnknownAgent, UsageError, BinaryNotFound, CafleetError: as for `launch.prepare`.
+    """
+    wish = wish._replace(directory=check_directory(wish.directory))
+    rehearsal = _start_request(wish, name, None, monitor=monitor)
+    return Plan(prepare(runtime.config, coding_agent, rehearsal), wish, name, monitor)
+
+
+@contextmanager
+def opened_pane(
+    runtime: Runtime, multiplexer: Multiplexer, plan: Plan, values: PromptValues, beside: PaneAddress
+) -> Iterator[PaneAddress]:
+    """A new pane in which the planned agent has started; it is closed again where the block fails.
+
+    Raises:
+        MultiplexerError: no pane could be opened, or it cannot be looked at.
+        AgentDidNotStart: the program has ended already.
+        CafleetError: its start needs something that is missing.
+    """
+    told = _start_request(plan.wish, plan.name, values, monitor=plan.monitor)
+    directory = plan.wish.directory
+    pane = open_pane(runtime, multiplexer, plan.program, told, beside=beside, directory=directory)
+    try:
+        check_survived(multiplexer, pane, plan.program)
+        yield pane
+    except BaseException as error:
+        undo(error, f"pane {pane.pane}", lambda: multiplexer.kill_pane(pane))
+        raise
+
+
+def _start_request(wish: Wish, name: str, values: PromptValues | None, *, monitor: bool) -> StartRequest:
     """What the agent is told; `values` None: a rehearsal, with the prompt as it came."""
     return StartRequest(
         prompt=wish.prompt if values is None else render_prompt(wish.prompt, values),
