@@ -647,6 +647,25 @@ def test_panes_of_members(machine: Machine, tmux_servers: Callable[..., TmuxServ
     assert mend == f"cafleet member respawn {gone}, or cafleet member delete {gone}"
 
 
+def test_panes_on_several_servers(machine: Machine, tmux_servers: Callable[..., TmuxServer]) -> None:
+    """Field case D9: a fleet can reach further than the server that this process runs in."""
+    here, there, ended = (tmux_servers().start() for _ in range(3))
+    team = seed_team(machine.program, "ann", "bob")
+    for member, server in zip((team.director_id, *team.member_ids), (here, there, ended), strict=True):
+        place(machine, member, server.name, "%0")
+    gone = ended.name
+    ended.stop()
+    section = machine.sections(code=1)["fleets"]
+    assert notes(section) == [
+        "panes of live fleets are on 3 multiplexer servers: "
+        f"tmux {here.name}, tmux {there.name}, tmux {gone} (gone)"
+    ]
+    assert len(issues(section)) == 1, "the lost pane"
+    place(machine, team.member_ids[0], here.name, "%0")
+    place(machine, team.member_ids[1], here.name, "%0")
+    assert notes(machine.sections(code=0)["fleets"]) == []
+
+
 def test_pending_notifications(machine: Machine, tmux_servers: Callable[..., TmuxServer]) -> None:
     server = tmux_servers().start()
     name = server.name

@@ -16,7 +16,8 @@ Panes = dict[str, PaneStatus]
 
 
 def check_fleets(runtime: Runtime) -> Section:
-    """Per live fleet: members, pending notifications, and whether a monitor loop runs."""
+    """Per live fleet: members, pending notifications, and whether a monitor loop runs; and the multiplexer
+    servers, where their panes are on several."""
     if (
         not names_a_database(runtime)
         or diagnose(runtime.config.database_path).state is not DatabaseState.CURRENT
@@ -35,7 +36,16 @@ def check_fleets(runtime: Runtime) -> Section:
             findings += _check_pane(runtime, entry.member, seen)
         if pending:
             findings.append(_pending(overview.fleet, pending, live=monitor.live))
+    if len(seen) > 1:
+        servers = ", ".join(_server(backend, name, found) for (backend, name), found in seen.items())
+        findings.append(note(f"panes of live fleets are on {len(seen)} multiplexer servers: {servers}"))
     return Section(NAME, rows, findings)
+
+
+def _server(backend: str, name: str | None, found: Panes | MultiplexerError) -> str:
+    gone = "" if found else " (gone)"  # A living server has a pane.
+    silent = " (cannot be looked at)" if isinstance(found, MultiplexerError) else gone
+    return f"{backend} {name or '(not recorded)'}{silent}"
 
 
 def _pending(fleet: Fleet, count: int, *, live: bool) -> Finding:
