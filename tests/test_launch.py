@@ -196,6 +196,30 @@ def test_a_data_home_of_the_callers_own_reaches_the_pane_as_a_url(world: World) 
     assert pane_environment(config)["CAFLEET_DATABASE_URL"] == f"sqlite:///{config.database_path}"
 
 
+@pytest.mark.parametrize(
+    ("name", "scrubbed"),
+    [
+        (None, {"CAFLEET_DATABASE_URL", "XDG_DATA_HOME"}),
+        ("XDG_DATA_HOME", set()),
+        ("CAFLEET_DATABASE_URL", set()),
+    ],
+)
+def test_a_servers_own_way_to_a_file_does_not_reach_the_pane(
+    world: World, program: Program, name: str | None, scrubbed: set[str]
+) -> None:
+    """Field case F9: the server keeps what it was started with; a caller without it means the default."""
+    url = world.environ.pop("CAFLEET_DATABASE_URL")
+    if name is not None:
+        world.environ[name] = url if name == "CAFLEET_DATABASE_URL" else str(world.directory / "data")
+    pane = open_pane(
+        world.runtime, world.multiplexer, program, REQUEST, beside=world.here, directory=str(world.directory)
+    )
+    launch = world.multiplexer.pane(pane).launch
+    assert launch is not None
+    assert {"CAFLEET_DATABASE_URL", "XDG_DATA_HOME"} & set(launch.scrub) == scrubbed
+    assert ("CAFLEET_DATABASE_URL" in launch.environ) == (name is not None)
+
+
 def test_marks_of_every_built_in_product_are_scrubbed(world: World, program: Program) -> None:
     pane = open_pane(
         world.runtime, world.multiplexer, program, REQUEST, beside=world.here, directory=str(world.directory)

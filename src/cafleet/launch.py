@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -184,7 +185,7 @@ def open_pane(
     config = runtime.config
     environ = pane_environment(config)
     scrub = [name for agent in registry.BUILT_IN for name in registry.get(agent, config).scrub]
-    scrub += program.agent.scrub
+    scrub += [*program.agent.scrub, *_other_ways(environ)]
     spec = LaunchSpec(
         argv=program.agent.start_argv(request, program.path),
         environ=environ,
@@ -247,6 +248,12 @@ def pane_environment(config: Config) -> dict[str, str]:
         # The multiplexer's server may have been started with another one: the file must be the same.
         environ["CAFLEET_DATABASE_URL"] = f"sqlite:///{config.database_path}"
     return environ
+
+
+def _other_ways(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What would lead a pane to another file than the caller's, if the multiplexer's server has it from
+    the shell that it was started in. `environ`: what the pane is given."""
+    return () if "CAFLEET_DATABASE_URL" in environ else ("CAFLEET_DATABASE_URL", "XDG_DATA_HOME")
 
 
 def path_with_cafleet(path: str, program: str, interpreter: str) -> str:
