@@ -10,7 +10,7 @@ from benchmarks.measure import interleave, median_ratio, run_process
 from benchmarks.place import PROGRAM
 from benchmarks.table import Row, skipped
 from cafleet.demo.stage import Stage
-from cafleet.demo.standin_config import agent_table
+from cafleet.demo.standin.configuration import agent_table
 
 ROUNDS = 40
 PROCESS_LIMIT = 5

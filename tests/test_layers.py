@@ -250,7 +250,7 @@ def _visit(module: str, graph: dict[str, set[str]], path: list[str], done: set[s
         ),
         (
             r"^\s*(import|from) argparse\b",
-            ("demo/standin.py", "cli/completion_script.py"),
+            ("demo/standin/options.py", "cli/completion_script.py"),
             "the command line is described as data",
         ),
     ],

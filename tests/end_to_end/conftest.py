@@ -11,7 +11,7 @@ from tests.support.program import Program, Result
 from tests.support.tmux_server import TmuxServer
 from tests.support.waiting import wait_until
 
-from cafleet.demo.standin_config import agent_table
+from cafleet.demo.standin.configuration import agent_table
 
 
 class World:

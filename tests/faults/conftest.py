@@ -13,7 +13,7 @@ from tests.support.program import Program
 from tests.support.tmux_server import TmuxServer
 from tests.support.waiting import wait_until
 
-from cafleet.demo.standin_config import agent_table
+from cafleet.demo.standin.configuration import agent_table
 
 DIRECTOR, MEMBER = 1, 2
 

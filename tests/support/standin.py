@@ -8,7 +8,7 @@ from typing import Any
 from tests.support.tmux_server import TmuxServer
 from tests.support.waiting import wait_until
 
-from cafleet.demo.standin_config import AGENT, agent_configuration
+from cafleet.demo.standin.configuration import AGENT, agent_configuration
 from cafleet.multiplexer.base import PaneAddress
 
 BLIND = "blind"

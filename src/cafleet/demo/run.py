@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from cafleet.demo.stage import DemoFailed, Stage
-from cafleet.demo.standin_config import AGENT
+from cafleet.demo.standin.configuration import AGENT
 from cafleet.demo.transcript import Paint, Transcript, Write
 
 PROMPT = "Do what member {director_member_id} asks"

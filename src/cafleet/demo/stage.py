@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from cafleet.demo import janitor
-from cafleet.demo.standin_config import agent_configuration
+from cafleet.demo.standin.configuration import agent_configuration
 from cafleet.errors import CafleetError
 
 COLUMNS, ROWS = 169, 60

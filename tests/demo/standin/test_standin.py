@@ -16,7 +16,7 @@ from cafleet import config
 from cafleet.agents import registry
 from cafleet.agents.base import StartRequest
 from cafleet.delivery.pane_state import PaneReading, classify
-from cafleet.demo.standin import FAULTS, parse
+from cafleet.demo.standin.options import FAULTS, parse
 
 
 @pytest.fixture

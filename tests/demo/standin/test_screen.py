@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cafleet.agents.screen import columns
-from cafleet.demo.screen import Key, Keys, Kind, wrap
+from cafleet.demo.standin.screen import Key, Keys, Kind, wrap
 
 PASTE = b"\x1b[200~two\rlines \xe6\x97\xa5\x1b[31m\x1b[201~"
 

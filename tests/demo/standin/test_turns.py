@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from cafleet.demo.turns import Ask, Leave, Letter, Pause, Run, Say, Step, letters, take_turn
+from cafleet.demo.standin.turns import Ask, Leave, Letter, Pause, Run, Say, Step, letters, take_turn
 
 LINE = "[cafleet msg 12 from 3 2026-11-29T10:00:00.000000+00:00] shortened…"
 
