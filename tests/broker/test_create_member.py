@@ -7,6 +7,7 @@ from cafleet.broker import fleets, members
 from cafleet.broker.member_creation import create_member, register_member
 from cafleet.broker.member_deletion import delete_member
 from cafleet.db.database import Database
+from cafleet.db.members import by_pane
 from cafleet.errors import (
     AgentDidNotStart,
     BinaryNotFound,
@@ -54,6 +55,25 @@ def test_a_member_gets_a_pane_beside_the_directors_and_is_told_who_it_is(world: 
     assert launch.directory == str(world.directory)
     assert set(launch.environ) == {"PATH", "CAFLEET_DATABASE_URL"}
     assert "CLAUDECODE" in launch.scrub
+
+
+def test_an_agent_is_known_by_its_pane_before_it_has_survived_its_start(world: World) -> None:
+    """Field case F9: some ask who they are with their first command."""
+    director = world.fleet()
+    known: list[int | None] = []
+
+    def ask(method: str, pane: str) -> None:
+        if method == "look" and pane != world.pane(director).pane:
+            database = Database(world.database.path)
+            with database.read() as conn:
+                found = by_pane(conn, world.pane(director).server, pane)
+            database.close()
+            known.append(found and found.member_id)
+
+    world.multiplexer.before = ask
+    member = create_member(world.runtime, world.request(director.fleet_id), start_wait_seconds=0).member
+    assert known
+    assert set(known) == {member.member_id}
 
 
 def test_another_agent_than_the_directors_can_be_chosen(world: World) -> None:

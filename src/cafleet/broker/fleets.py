@@ -13,7 +13,7 @@ from cafleet.broker.spawning import Plan, Wish, card_json, opened_pane, plan, wa
 from cafleet.clock import format_timestamp
 from cafleet.db import fleets, members, monitor_runtime
 from cafleet.errors import CafleetError, MultiplexerError, NotInMultiplexer, PaneBusy
-from cafleet.launch import PromptValues, Start, check_prompt
+from cafleet.launch import PromptValues, Start, check_prompt, check_survived
 from cafleet.models import Fleet, Member, Placement
 from cafleet.multiplexer.base import PaneAddress
 from cafleet.multiplexer.pane_lock import pane_locks
@@ -180,6 +180,7 @@ def _create_with_monitor(
         values = PromptValues(fleet.fleet_id, monitor_id, director.member_id, coding_agent)
         # No pane lock: nobody else can see this placement before the commit.
         opened = panes.enter_context(opened_pane(runtime, multiplexer, planned, values, pane.address))
+        check_survived(multiplexer, opened, planned.program)
         members.insert_placement(conn, _placement(monitor_id, pane.backend, opened, coding_agent, now))
         monitor = require_member(conn, monitor_id)
     start = watch(multiplexer, opened, planned.program, start_wait_seconds)

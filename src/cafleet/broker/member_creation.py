@@ -11,7 +11,7 @@ from cafleet.broker.spawning import MemberStarted, Wish, card_json, opened_pane,
 from cafleet.clock import format_timestamp
 from cafleet.db import members
 from cafleet.errors import DirectorPaneGone, MonitorExists, PaneDead, PaneGone
-from cafleet.launch import PromptValues, check_prompt, watch_start
+from cafleet.launch import PromptValues, check_prompt, check_survived, watch_start
 from cafleet.models import Member, Placement
 from cafleet.multiplexer.base import Multiplexer, PaneAddress
 from cafleet.multiplexer.pane_lock import pane_locks
@@ -70,7 +70,9 @@ def create_member(
     try:
         with opened_pane(runtime, multiplexer, planned, values, beside) as pane:
             panes.append((backend, pane))
+            # At once: an agent may ask who it is before it has survived its start.
             placed = place(runtime, member, backend, pane)
+            check_survived(multiplexer, pane, planned.program)
             start = watch_start(multiplexer, pane, planned.program, start_wait_seconds)
     except BaseException as error:
         member_id = member.member_id

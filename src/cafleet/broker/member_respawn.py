@@ -16,7 +16,7 @@ from cafleet.errors import (
     PaneGone,
     PaneStillThere,
 )
-from cafleet.launch import PromptValues, check_prompt
+from cafleet.launch import PromptValues, check_prompt, check_survived
 from cafleet.models import Member, MemberKind
 from cafleet.multiplexer.base import PaneAddress
 from cafleet.multiplexer.pane_lock import pane_locks
@@ -70,6 +70,7 @@ def respawn_member(
         left_open = None if old is None else _clear_lost_pane(runtime, member, placement.backend, old)
         values = PromptValues(member.fleet_id, member.member_id, director.member_id, placement.coding_agent)
         with opened_pane(runtime, multiplexer, planned, values, beside) as pane:
+            check_survived(multiplexer, pane, planned.program)
             placed = place(runtime, member, backend, pane)
     return MemberStarted(placed, watch(multiplexer, pane, planned.program, start_wait_seconds), left_open)
 

@@ -14,7 +14,6 @@ from cafleet.launch import (
     Start,
     StartState,
     check_directory,
-    check_survived,
     open_pane,
     prepare,
     render_prompt,
@@ -80,18 +79,17 @@ def plan(runtime: Runtime, coding_agent: str, wish: Wish, name: str, *, monitor:
 def opened_pane(
     runtime: Runtime, multiplexer: Multiplexer, plan: Plan, values: PromptValues, beside: PaneAddress
 ) -> Iterator[PaneAddress]:
-    """A new pane in which the planned agent has started; it is closed again where the block fails.
+    """A new pane in which the planned agent starts; it is closed again where the block fails, as it does
+    where the program ends at once (`launch.check_survived`).
 
     Raises:
-        MultiplexerError: no pane could be opened, or it cannot be looked at.
-        AgentDidNotStart: the program has ended already.
+        MultiplexerError: no pane could be opened.
         CafleetError: its start needs something that is missing.
     """
     told = _start_request(plan.wish, plan.name, values, monitor=plan.monitor)
     directory = plan.wish.directory
     pane = open_pane(runtime, multiplexer, plan.program, told, beside=beside, directory=directory)
     try:
-        check_survived(multiplexer, pane, plan.program)
         yield pane
     except BaseException as error:
         undo(error, f"pane {pane.pane}", lambda: multiplexer.kill_pane(pane))
