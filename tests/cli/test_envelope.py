@@ -47,6 +47,7 @@ def test_no_body_line_can_pass_for_a_header() -> None:
         "\u2029",
         "\x1c",
         "\n\u00a0",
+        "\n\u3000",
         "\n\ufeff",
     ]
     out, _, _ = _out()

@@ -3,6 +3,7 @@ cases I1, J3, D), met by the installed program."""
 
 import fcntl
 import json
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,11 @@ from tests.faults.conftest import Team, expected_lines
 from tests.support.database import ADD_MESSAGE, held_by_another_process, kill_while_writing, rows
 from tests.support.program import Program, seed_messages, seed_team
 from tests.support.waiting import DEADLINE_SECONDS, wait_until
+
+from cafleet.db import messages
+from cafleet.db.database import Database
+
+AT = "2026-01-01T00:00:02.000000+00:00"
 
 WRITES = (
     ("message", "send", "--from", "1", "--to", "1", "hello"),
@@ -54,6 +60,34 @@ def test_a_database_that_stays_locked(program: Program) -> None:
     assert rows(program.database_path, "SELECT count(*) FROM messages WHERE status_state = 'completed'") == [
         (0,)
     ]
+
+
+def test_a_reader_that_stands_still_holds_nobody_up(program: Program) -> None:
+    """I9: a stopped listener keeps no transaction open, so senders go on and the log stays small."""
+    listener = program.start("message", "listen", "2")
+    assert listener.stdout is not None
+    assert listener.stdout.readline().startswith(b"[cafleet msg 1 ")
+    listener.send_signal(signal.SIGSTOP)
+    try:
+        path = program.database_path
+        database = Database(str(path))
+        for number in range(300):
+            send(database, f"{number} " + "x" * 8000)
+        log = Path(f"{path}-wal").stat().st_size
+        database.close()
+        assert log < 6_000_000
+    finally:
+        listener.send_signal(signal.SIGCONT)
+    told = [listener.stdout.readline().split()[2] for _ in range(300)]
+    listener.terminate()
+    assert listener.wait(DEADLINE_SECONDS) == 0
+    listener.communicate()
+    assert told == [str(number).encode() for number in range(2, 302)]
+
+
+def send(database: Database, text: str) -> None:
+    with database.write() as connection:
+        messages.insert(connection, from_member_id=1, to_member_id=2, text=text, created_at=AT)
 
 
 def test_a_database_that_is_locked_for_a_moment(program: Program) -> None:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from tests.support.waiting import wait_until
@@ -12,6 +13,7 @@ from tests.support.watched_fleet import WatchedFleet
 from cafleet.broker import fleets, monitors
 from cafleet.clock import format_timestamp
 from cafleet.db import members, monitor_runtime
+from cafleet.db.database import Database
 from cafleet.errors import (
     FleetDeleted,
     FleetNotFound,
@@ -77,6 +79,22 @@ def test_a_heartbeat_is_fresh_for_fifteen_seconds_or_three_ticks(
             claim(watched.runtime, watched.fleet_id, Cadence())
     else:
         assert claim(watched.runtime, watched.fleet_id, Cadence()).pid == os.getpid()
+
+
+def test_a_file_that_is_reached_by_a_link_is_the_same_one(
+    watched: WatchedFleet, other_pid: int, tmp_path: Path
+) -> None:
+    """J3."""
+    claim(watched.runtime, watched.fleet_id, Cadence(), pid=other_pid)
+    link = tmp_path / "link.db"
+    link.symlink_to(watched.database.path)
+    database = Database(str(link))
+    through_link = Runtime(watched.runtime.config, database, watched.runtime.multiplexer_for, watched.clock)
+    try:
+        with pytest.raises(MonitorAlreadyRunning):
+            claim(through_link, watched.fleet_id, Cadence())
+    finally:
+        database.close()
 
 
 def _ended_pid() -> int:
