@@ -12,6 +12,7 @@ import uvicorn
 from cafleet.errors import CafleetError, UsageError
 from cafleet.runtime import Runtime
 from cafleet.web.app import build_app
+from cafleet.web.connection import Connection
 from cafleet.web.events import Hub
 from cafleet.web.security import is_loopback
 
@@ -97,7 +98,7 @@ async def _serve(open_runtime: Callable[[], Runtime], listener: socket.socket, h
         server_header=False,
         lifespan="on",
         ws="none",
-        http="h11",
+        http=Connection,
         loop="asyncio",
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
