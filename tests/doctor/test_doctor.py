@@ -340,11 +340,11 @@ def test_the_file_system_is_named(tmp_path: Path) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_text(
         "22 1 254:0 / / rw shared:1 - ext4 /dev/vda rw\n"
-        "30 22 0:44 / /home/my\\040share rw - 9p share rw,trans=virtio\n"
-        "31 22 0:45 / /home/my\\040share rw master:2 - virtiofs share rw\n"
-        "32 22 0:46 / /home/my rw - nfs4 host:/x rw\n"
+        "30 22 0:44 / /mnt/my\\040share rw - 9p share rw,trans=virtio\n"
+        "31 22 0:45 / /mnt/my\\040share rw master:2 - virtiofs share rw\n"
+        "32 22 0:46 / /mnt/my rw - nfs4 host:/x rw\n"
     )
-    found = [kind_of(path, str(mounts)) for path in ("/home/my share/a.db", "/home/my/a.db", "/home/mya.db")]
+    found = [kind_of(path, str(mounts)) for path in ("/mnt/my share/a.db", "/mnt/my/a.db", "/mnt/mya.db")]
     assert found == ["virtiofs", "nfs4", "ext4"]
     assert kind_of("/", str(tmp_path / "missing")) is None
 
