@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 from types import TracebackType
 
 import pytest
@@ -20,7 +21,7 @@ from cafleet.errors import (
 )
 from cafleet.launch import StartState
 from cafleet.models import MemberKind, MemberStatus
-from cafleet.multiplexer.pane_lock import pane_lock
+from cafleet.multiplexer.pane_lock import lock_path, pane_lock
 
 
 def counts(world: World) -> dict[str, int]:
@@ -273,6 +274,21 @@ def test_a_fleet_is_deleted_under_the_locks_of_its_panes(world: World) -> None:
     world.multiplexer.before = look
     fleets.delete_fleet(world.runtime, director.fleet_id, kill_panes=True)
     assert seen == [director.member_id, worker.member_id]
+
+
+def test_deleting_a_fleet_sweeps_the_locks_of_panes_long_gone(world: World) -> None:
+    director = world.fleet()
+    worker = world.member(director.fleet_id)
+    data = world.runtime.config.data_directory
+    old, new = (lock_path(data, "tmux", world.pane(worker)._replace(pane=pane)) for pane in ("%98", "%99"))
+    os.makedirs(os.path.dirname(old), exist_ok=True)
+    for path, age_days in ((old, 8), (new, 6)):
+        seconds = world.clock().timestamp() - age_days * 24 * 3600
+        Path(path).touch()
+        os.utime(path, (seconds, seconds))
+    fleets.delete_fleet(world.runtime, director.fleet_id)
+    assert not Path(old).exists()
+    assert Path(new).exists()
 
 
 @pytest.mark.parametrize("step", ["open_pane", "look"])

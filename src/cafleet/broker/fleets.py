@@ -16,7 +16,7 @@ from cafleet.errors import CafleetError, MultiplexerError, NotInMultiplexer, Pan
 from cafleet.launch import PromptValues, Start, check_prompt, check_survived
 from cafleet.models import Fleet, Member, Placement
 from cafleet.multiplexer.base import PaneAddress
-from cafleet.multiplexer.pane_lock import pane_locks
+from cafleet.multiplexer.pane_lock import pane_locks, sweep_locks
 from cafleet.runtime import Runtime
 
 DIRECTOR_NAME = "director"
@@ -137,6 +137,8 @@ def delete_fleet(runtime: Runtime, fleet_id: int, *, kill_panes: bool = False) -
                 deregistered = _delete(runtime, conn, fleet_id)
                 fleet = require_fleet(conn, fleet_id)
             closings = _close_panes(runtime, fleet, current) if kill_panes else ()
+            # A rare and unhurried moment, so that the locks of panes long gone do not pile up.
+            sweep_locks(runtime.config.data_directory, runtime.now().timestamp())
             return FleetDeletion(fleet, deregistered, closings)
     raise PaneBusy(f"panes of fleet {fleet_id} keep changing; try again")
 
