@@ -36,7 +36,44 @@ class Process:
         """Start time in clock ticks: with the pid it names one process for good."""
 
 
-def shell_waits(command: str, pane_pid: int) -> bool:
+class ProcessTable:
+    """What the system tells of its processes."""
+
+    def __init__(self, folder: str = "/proc") -> None:
+        """`folder`: as Linux has it; where there is none, nothing is known."""
+        self._folder = folder
+
+    def all(self) -> list[Process]:
+        """Every process; empty where the system does not tell."""
+        try:
+            numbers = [int(name) for name in os.listdir(self._folder) if name.isdigit()]
+        except OSError:
+            return []
+        return [process for process in map(self.read, numbers) if process is not None]
+
+    def read(self, pid: int) -> Process | None:
+        """One process; None: there is none, or the system does not tell."""
+        try:
+            with open(f"{self._folder}/{pid}/stat", "rb") as file:
+                text = file.read()
+        except OSError:
+            return None
+        # The name in parentheses may hold anything, parentheses too.
+        return Process(pid, text[text.rindex(b")") + 2 :].split())
+
+    def arguments(self, pid: int) -> list[str]:
+        """Its command line; empty where that is not known."""
+        try:
+            with open(f"{self._folder}/{pid}/cmdline", "rb") as file:
+                return os.fsdecode(file.read()).rstrip("\0").split("\0")
+        except OSError:
+            return []
+
+
+SYSTEM = ProcessTable()
+
+
+def shell_waits(command: str, pane_pid: int, *, table: ProcessTable = SYSTEM) -> bool:
     """True where the pane's foreground process is a shell and nothing runs in it.
 
     `command` is the foreground process's name. A script (`sh wrapper.sh`) that runs a program is
@@ -44,13 +81,13 @@ def shell_waits(command: str, pane_pid: int) -> bool:
     """
     if not is_shell(command):
         return False
-    leader = _read(pane_pid)
+    leader = table.read(pane_pid)
     if leader is None:
         return True
     group = leader.foreground_group
-    if _is_interactive(group):
+    if _is_interactive(table.arguments(group)):
         return True
-    names = [_name(process.pid) for process in tree(pane_pid) if process.group == group]
+    names = [_name(table, process.pid) for process in tree(pane_pid, table=table) if process.group == group]
     return all(is_shell(name) for name in names)
 
 
@@ -60,11 +97,11 @@ def is_shell(command: str) -> bool:
     return name in SHELLS or name.rstrip("0123456789.-") in SHELLS
 
 
-def tree(pid: int) -> list[Process]:
+def tree(pid: int, *, table: ProcessTable = SYSTEM) -> list[Process]:
     """The process `pid` and its living descendants; empty where the system does not tell."""
     children: dict[int, list[Process]] = {}
     root = None
-    for process in _table():
+    for process in table.all():
         children.setdefault(process.parent, []).append(process)
         if process.pid == pid:
             root = process
@@ -74,63 +111,65 @@ def tree(pid: int) -> list[Process]:
     return found
 
 
-def of_pane(pane_pid: int, *, ended: bool = False) -> list[Process]:
+def of_pane(pane_pid: int, *, ended: bool = False, table: ProcessTable = SYSTEM) -> list[Process]:
     """Every process that belongs to a pane: its session and the descendants of its first process.
 
     `ended`: the first process is known to be no more. Should a process with its number exist, that
     one is a stranger, and none of its own belong to the pane.
     """
-    table = _table()
-    if ended and any(process.pid == pane_pid for process in table):
+    everything = table.all()
+    if ended and any(process.pid == pane_pid for process in everything):
         return []
-    inside = {process.pid for process in tree(pane_pid)}
-    return [process for process in table if process.session == pane_pid or process.pid in inside]
+    inside = {process.pid for process in tree(pane_pid, table=table)}
+    return [process for process in everything if process.session == pane_pid or process.pid in inside]
 
 
-def ancestors(pid: int) -> set[int]:
+def ancestors(pid: int, *, table: ProcessTable = SYSTEM) -> set[int]:
     """`pid` and every process above it."""
     found: set[int] = set()
-    current: Process | None = _read(pid)
+    current: Process | None = table.read(pid)
     found.add(pid)
     while current is not None and current.parent > 0 and current.parent not in found:
         found.add(current.parent)
-        current = _read(current.parent)
+        current = table.read(current.parent)
     return found
 
 
-def end_pane_processes(pane_pid: int, grace_seconds: float, *, ended: bool = False) -> bool:
+def end_pane_processes(
+    pane_pid: int, grace_seconds: float, *, ended: bool = False, table: ProcessTable = SYSTEM
+) -> bool:
     """Hang up on a pane's processes, ask them to end, and kill what is left after the grace.
 
     `ended`: the pane is dead, only what its program left behind remains. This process and those
     above it are spared. Returns True where the caller was among them: then its pane must be closed
     last, after it has replied.
     """
-    spared = ancestors(os.getpid())
-    members = of_pane(pane_pid, ended=ended)
+    spared = ancestors(os.getpid(), table=table)
+    members = of_pane(pane_pid, ended=ended, table=table)
     inside = any(process.pid in spared for process in members)
-    if not (members or ended or _table()):
+    if not (members or ended or table.all()):
         _end_group(pane_pid, grace_seconds)
         return False
     targets = [process for process in members if process.pid not in spared]
     start = time.monotonic()
-    targets = _signalled(targets, _SIGHUP, start + grace_seconds / 2)
-    targets = _signalled(targets, _SIGTERM, start + grace_seconds)
+    targets = _signalled(table, targets, _SIGHUP, start + grace_seconds / 2)
+    targets = _signalled(table, targets, _SIGTERM, start + grace_seconds)
     # A program that was ending may have started others: look again before the last step.
     known = {process.pid for process in targets}
-    later = of_pane(pane_pid, ended=_read(pane_pid) is None)
+    later = of_pane(pane_pid, ended=table.read(pane_pid) is None, table=table)
     targets += [process for process in later if process.pid not in spared | known]
-    _signalled(targets, _SIGKILL, time.monotonic() + _KILL_WAIT_SECONDS)
+    _signalled(table, targets, _SIGKILL, time.monotonic() + _KILL_WAIT_SECONDS)
     return inside
 
 
-def _signalled(targets: list[Process], number: int, deadline: float) -> list[Process]:
+def _signalled(table: ProcessTable, targets: list[Process], number: int, deadline: float) -> list[Process]:
     """Signal the targets; the ones that still live at the deadline."""
     for process in targets:
         _send(process.pid, number)
         if process.state == "T":
             _send(process.pid, _SIGCONT)
     while targets:
-        targets = [process for process in targets if _lives(process)]
+        targets = [process for process in targets if _lives(table, process)]
         if not targets or time.monotonic() >= deadline:
             break
         time.sleep(_POLL_SECONDS)
@@ -142,8 +181,8 @@ def _send(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-def _lives(process: Process) -> bool:
-    now = _read(process.pid)
+def _lives(table: ProcessTable, process: Process) -> bool:
+    now = table.read(process.pid)
     return now is not None and now.started == process.started and now.state not in "ZX"
 
 
@@ -162,40 +201,13 @@ def _end_group(group: int, grace_seconds: float) -> None:
             return
 
 
-def _table() -> list[Process]:
-    try:
-        numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return []
-    return [process for process in map(_read, numbers) if process is not None]
-
-
-def _read(pid: int) -> Process | None:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            text = file.read()
-    except OSError:
-        return None
-    # The name in parentheses may hold anything, parentheses too.
-    return Process(pid, text[text.rindex(b")") + 2 :].split())
-
-
-def _arguments(pid: int) -> list[str]:
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return os.fsdecode(file.read()).rstrip("\0").split("\0")
-    except OSError:
-        return []
-
-
-def _name(pid: int) -> str:
-    arguments = _arguments(pid)
+def _name(table: ProcessTable, pid: int) -> str:
+    arguments = table.arguments(pid)
     return arguments[0] if arguments else ""
 
 
-def _is_interactive(pid: int) -> bool:
-    """A shell that was started without a script and without `-c`."""
-    arguments = _arguments(pid)
+def _is_interactive(arguments: list[str]) -> bool:
+    """The command line of a shell that was started without a script and without `-c`."""
     if not arguments or not is_shell(arguments[0]):
         return False
     rest = iter(arguments[1:])

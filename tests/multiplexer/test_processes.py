@@ -1,0 +1,113 @@
+"""The processes of a pane where the system does not list processes, as on macOS.
+
+With a list it is tried out on real panes, in test_tmux.py and test_herdr.py.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from tests.support.waiting import DEADLINE_SECONDS
+
+from cafleet.multiplexer.processes import (
+    ProcessTable,
+    ancestors,
+    end_pane_processes,
+    of_pane,
+    shell_waits,
+    tree,
+)
+
+GROUP = """
+import signal, subprocess, sys, time
+for name in sys.argv[1:]:
+    signal.signal(getattr(signal, name), signal.SIG_IGN)
+child = subprocess.Popen(["sleep", "100000"])
+print("up", flush=True)
+time.sleep(100000)
+"""
+OWN_GROUP = """
+import os, sys
+from cafleet.multiplexer.processes import ProcessTable, end_pane_processes
+print(end_pane_processes(os.getpgrp(), 0.2, table=ProcessTable(sys.argv[1])))
+"""
+
+
+@pytest.fixture
+def unlisted(tmp_path: Path) -> ProcessTable:
+    return ProcessTable(str(tmp_path / "absent"))
+
+
+@contextmanager
+def group(*ignored: str) -> Iterator["subprocess.Popen[str]"]:
+    """A process and its child in a group of their own, as in a pane; both ignore the signals named."""
+    command = [sys.executable, "-S", "-c", GROUP, *ignored]
+    # Its output ends when both have ended.
+    with subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE, text=True) as leader:
+        try:
+            assert leader.stdout is not None
+            assert leader.stdout.readline() == "up\n"
+            yield leader
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(leader.pid, signal.SIGKILL)
+
+
+def test_nothing_is_known(unlisted: ProcessTable) -> None:
+    own = os.getpid()
+    assert (tree(own, table=unlisted), of_pane(own, table=unlisted)) == ([], [])
+    assert ancestors(own, table=unlisted) == {own}
+
+
+@pytest.mark.parametrize(
+    ("command", "shell"),
+    [("bash", True), ("-zsh", True), ("/bin/sh", True), ("bash5.2", True), ("node", False), ("", False)],
+)
+def test_a_shell_is_known_by_its_name(unlisted: ProcessTable, command: str, shell: bool) -> None:
+    assert shell_waits(command, os.getpid(), table=unlisted) is shell
+
+
+@pytest.mark.parametrize(
+    ("ignored", "number"),
+    [((), signal.SIGHUP), (("SIGHUP",), signal.SIGTERM), (("SIGHUP", "SIGTERM"), signal.SIGKILL)],
+    ids=["hang-up", "request", "kill"],
+)
+def test_a_pane_is_ended_by_its_group(
+    unlisted: ProcessTable, ignored: tuple[str, ...], number: signal.Signals
+) -> None:
+    with group(*ignored) as leader, group() as neighbour:
+        assert end_pane_processes(leader.pid, 0.5, table=unlisted) is False
+        output, _ = leader.communicate(timeout=DEADLINE_SECONDS)
+        assert (leader.returncode, output) == (-number, "")
+        assert neighbour.poll() is None
+
+
+def test_what_has_ended_already_is_no_matter(unlisted: ProcessTable) -> None:
+    with group() as leader:
+        os.killpg(leader.pid, signal.SIGKILL)
+        leader.communicate(timeout=DEADLINE_SECONDS)
+        assert end_pane_processes(leader.pid, 0.5, table=unlisted) is False
+        assert end_pane_processes(leader.pid, 0.5, ended=True, table=unlisted) is False
+
+
+def test_the_callers_own_group_is_spared(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OWN_GROUP, str(tmp_path / "absent")],
+        start_new_session=True,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "False\n", "")
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_number_that_means_more_than_one_group_ends_nothing(unlisted: ProcessTable, number: int) -> None:
+    """To `kill`, 0 is the caller's group and 1 everybody."""
+    assert end_pane_processes(number, 0.0, table=unlisted) is False
