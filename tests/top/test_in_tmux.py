@@ -1,6 +1,9 @@
 """The installed program in a real pane of 80 × 24, by keys and by mouse."""
 
+import os
 import re
+import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,8 +25,9 @@ def program(tmp_path: Path) -> Program:
     return made
 
 
-def _start(server: TmuxServer, program: Program) -> str:
-    environ = [f"{name}={value}" for name, value in program.environ.items()]
+def _start(server: TmuxServer, program: Program, *more: str) -> str:
+    """A pane with the dashboard. `more`: environment."""
+    environ = [*(f"{name}={value}" for name, value in program.environ.items()), *more]
     pane = server.add_pane(
         "env", "-i", *environ, "TERM=screen", "/bin/sh", "-c", '"$0" top; echo "left: $?"; cat', SCRIPT
     )
@@ -43,7 +47,7 @@ def test_it_fits_and_is_used_with_keys_and_mouse(
     assert rows[0].split() == ["1", "team", "(3)"]
     assert len(rows) == 24, rows
     assert rows[23].split()[:2] == ["s", "Send"]
-    assert rows[23].split()[-2:] == ["q", "Quit"]
+    assert rows[23].split()[-2:] == ["h", "Held"]
     assert not COLOUR.search(tmux_server.run("capture-pane", "-p", "-e", "-t", pane))
 
     row = next(number for number, text in enumerate(rows, 1) if " bob " in text and "member" not in text)
@@ -57,6 +61,44 @@ def test_it_fits_and_is_used_with_keys_and_mouse(
     )
     tmux_server.run("send-keys", "-t", pane, "q")
     tmux_server.wait_for_text(pane, "left: 0")
+
+
+@pytest.mark.parametrize("number", ["TERM", "HUP", "INT", "QUIT"])
+def test_a_signal_leaves_the_terminal_as_it_was(
+    tmux_servers: Callable[..., TmuxServer], program: Program, number: str
+) -> None:
+    tmux_server = tmux_servers().start(width=80, height=25)
+    pane = _start(tmux_server, program)
+    state = "#{alternate_on} #{mouse_any_flag} #{cursor_flag}"
+    assert tmux_server.run("display-message", "-p", "-t", pane, state) == "1 1 0"
+    shell = tmux_server.run("display-message", "-p", "-t", pane, "#{pane_pid}")
+    (child,) = subprocess.run(
+        ["pgrep", "-P", shell], capture_output=True, text=True, check=True
+    ).stdout.split()
+    os.kill(int(child), getattr(signal, f"SIG{number}"))
+    tmux_server.wait_for_text(pane, "left: 130")
+    assert tmux_server.run("display-message", "-p", "-t", pane, state) == "0 0 1"
+
+
+def test_without_colours_everything_is_still_seen(
+    tmux_servers: Callable[..., TmuxServer], program: Program
+) -> None:
+    tmux_server = tmux_servers().start(width=80, height=25)
+    pane = _start(tmux_server, program, "NO_COLOR=1")
+    shown = tmux_server.run("capture-pane", "-p", "-e", "-t", pane)
+    colours = set(re.findall(r"\x1b\[(?:[\d;]*;)?((?:3|4|9|10)\d(?:[;:]\d+)*)m", shown))
+    assert colours <= {"39", "49"}
+    assert "\x1b[7m" in shown or "\x1b[0;7m" in shown
+
+
+def test_a_dumb_terminal_is_refused(tmux_servers: Callable[..., TmuxServer], program: Program) -> None:
+    tmux_server = tmux_servers().start(width=120, height=25)
+    environ = [f"{name}={value}" for name, value in program.environ.items()]
+    pane = tmux_server.add_pane(
+        "env", "-i", *environ, "TERM=dumb", "/bin/sh", "-c", '"$0" top; echo "left: $?"; cat', SCRIPT
+    )
+    tmux_server.wait_for_text(pane, "left: 2")
+    assert "cannot draw on a terminal with TERM=dumb" in tmux_server.run("capture-pane", "-p", "-t", pane)
 
 
 def test_without_a_terminal_it_says_so(program: Program) -> None:

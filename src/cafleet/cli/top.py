@@ -12,6 +12,10 @@ from cafleet.runtime import Runtime
 def top(runtime: Runtime, values: Values, out: Output) -> int:
     if not (out.terminal and os.isatty(0) and os.isatty(2)):
         raise UsageError("'cafleet top' needs a terminal; 'cafleet member list' prints a roster")
+    if runtime.config.environ.get("TERM") == "dumb":
+        raise UsageError(
+            "'cafleet top' cannot draw on a terminal with TERM=dumb; 'cafleet member list' prints a roster"
+        )
     fleet_id = values.optional_integer("fleet_id")
     if fleet_id is not None and fleets.get_fleet(runtime, fleet_id).deleted_at is not None:
         raise FleetDeleted(fleet_id)

@@ -61,6 +61,8 @@ def run(
             on_end(action(runtime), True)
         except CafleetError as error:
             on_end(str(error), False)
+        except Exception as error:  # Else a traceback would be written across the screen.
+            on_end(f"internal error: {type(error).__name__}: {error}", False)
         finally:
             runtime.database.close()
 

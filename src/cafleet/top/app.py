@@ -1,53 +1,30 @@
 """The dashboard itself: fleets, roster, inbox, timeline, what is held, and what one can do about it."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+import signal
+from collections.abc import Callable
 from typing import ClassVar
 
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.notifications import SeverityLevel
 from textual.widgets import DataTable, Footer, Static, Tab, TabbedContent, TabPane, Tabs
 
-from cafleet.errors import CafleetError
 from cafleet.models import Message as StoredMessage
 from cafleet.runtime import Runtime
 from cafleet.top import actions, rows
 from cafleet.top.dialogs import Composer, Reader
 from cafleet.top.follow import Follower
-from cafleet.top.rows import Row
+from cafleet.top.listing import Listing
 from cafleet.top.snapshot import FleetView, Snapshot, Wanted
+from cafleet.top.styles import STYLES
 
-Table = DataTable[Text]
-
-STYLES = """
-Screen { layout: vertical; }
-#fleets { height: 1; }
-#fleets Underline { display: none; }
-#status { height: 1; padding: 0 1; }
-#roster { height: auto; min-height: 4; max-height: 40%; border-top: solid $primary; }
-#lists { height: 1fr; border-top: solid $primary; }
-#lists Underline { display: none; }
-#lists Tabs { height: 1; }
-TabPane { padding: 0; }
-DataTable { height: 1fr; overflow-x: hidden; }
-DataTable:focus { background-tint: initial; }
-DataTable > .datatable--header { background: ansi_default; color: ansi_blue; text-style: bold; }
-.window { border: round $primary; padding: 0 1; width: 90%; max-width: 100; background: ansi_default; }
-#composer { height: 12; }
-#reader { height: 80%; }
-Composer, Reader { align: center middle; background: ansi_default; }
-TextArea { height: 1fr; border: none; }
-"""
-
-
-COLUMNS = {
-    "roster": rows.ROSTER,
-    "timeline-table": rows.TIMELINE,
-    "inbox-table": rows.INBOX,
-    "held-table": rows.HELD,
-}
-"""The tables, by id."""
+BESIDE_NAME = 37
+"""Cells of the row with the lists' titles beside the name in it."""
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""What ends the dashboard from outside: the terminal is given back as it was."""
 
 
 class Taken(Message):
@@ -61,15 +38,16 @@ class Taken(Message):
 class Done(Message):
     """Something that the person asked for has ended."""
 
-    def __init__(self, text: str, well: bool) -> None:
+    def __init__(self, text: str, well: bool, again: Callable[[str], None] | None) -> None:
+        """`again`: asks the person again, with the reason why it failed."""
         super().__init__()
-        self.text, self.well = text, well
+        self.text, self.well, self.again = text, well, again
 
 
 class Failed(Message):
     """The database cannot be followed any more."""
 
-    def __init__(self, error: CafleetError) -> None:
+    def __init__(self, error: Exception) -> None:
         super().__init__()
         self.error = error
 
@@ -96,8 +74,8 @@ class FleetTabs(Tabs, can_focus=False):
     """The fleets. Which one is active follows what is shown, and is no choice of its own."""
 
 
-class Dashboard(App[CafleetError | None]):
-    """Runs until the person leaves, or the database cannot be used any more: then that is its result."""
+class Dashboard(App[BaseException | None]):
+    """Runs until the person leaves, or until an error or a signal ends it: then that is its result."""
 
     TITLE = "cafleet top"
     CSS = STYLES
@@ -108,25 +86,32 @@ class Dashboard(App[CafleetError | None]):
         Binding("a", "acknowledge", "Ack"),
         Binding("g", "focus_pane", "Go"),
         Binding("w", "wake", "Wake"),
+        Binding("q,ctrl+c", "quit", "Quit"),  # Here it is seen in the narrowest pane, too.
         Binding("f", "next_fleet", "Fleet"),
         Binding("i", "show('inbox')", "Inbox"),
         Binding("t", "show('timeline')", "Timeline"),
         Binding("h", "show('held')", "Held"),
         Binding("r", "look", "Refresh", show=False),
-        Binding("q,ctrl+c", "quit", "Quit"),
     ]
 
     def __init__(self, open_runtime: Callable[[], Runtime], fleet_id: int | None) -> None:
         """`open_runtime` is called in each thread that needs one."""
-        super().__init__()
-        self.theme = "ansi-dark"  # The terminal's own colours, of which sixteen are enough.
+        # The terminal's own colours, of which sixteen are enough. Said at once, or else `NO_COLOR` makes
+        # all of them black.
+        super().__init__(ansi_color=True)
+        self.theme = "ansi-dark"
         self._open_runtime = open_runtime
         self._wanted = Wanted(fleet_id)
         self._snapshot: Snapshot | None = None
         self._fleets = FleetTabs(id="fleets")
         self._status = Static("", id="status")
         self._lists = TabbedContent(id="lists", initial="timeline")
-        self._tables: dict[str, Table] = {name: DataTable(id=name, cursor_type="row") for name in COLUMNS}
+        self._tables = {
+            "roster": Listing(rows.ROSTER, id="roster"),
+            "timeline-table": Listing(rows.TIMELINE, id="timeline-table", follows=True),
+            "inbox-table": Listing(rows.INBOX, id="inbox-table"),
+            "held-table": Listing(rows.HELD, id="held-table"),
+        }
         self._follower = Follower(
             open_runtime,
             self._wanted,
@@ -145,14 +130,29 @@ class Dashboard(App[CafleetError | None]):
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
-        for name, columns in COLUMNS.items():
-            for column in columns:
-                self._tables[name].add_column(column, key=column)
         self._tables["roster"].focus()
         self._follower.start()
+        if not self.is_headless:
+            loop = asyncio.get_running_loop()
+            for number in STOPS:
+                loop.add_signal_handler(number, self._interrupt)
+
+    def on_resize(self) -> None:
+        self._follower.want(self._wanted)
 
     def on_unmount(self) -> None:
         self._follower.stop()
+
+    def _interrupt(self) -> None:
+        self.exit(KeyboardInterrupt())
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Instead of Textual's page with the values of all variables: an error like any other command's."""
+        if self.is_headless:  # A test is to see it.
+            super()._handle_exception(error)
+        else:
+            self.exit(error)
+            self._close_messages_no_wait()
 
     # -- what comes in ---------------------------------------------------------------------------
 
@@ -170,8 +170,12 @@ class Dashboard(App[CafleetError | None]):
         self.exit(event.error)
 
     def on_done(self, event: Done) -> None:
-        self.notify(event.text, severity="information" if event.well else "error", markup=False, timeout=4)
-        self._follower.want(self._wanted)
+        self._want(self._wanted, look=True)
+        if event.again is not None and not event.well and len(self.screen_stack) == 1:
+            event.again(event.text)
+        else:
+            severity: SeverityLevel = "information" if event.well else "error"
+            self.notify(event.text, severity=severity, markup=False, timeout=4)
 
     # -- drawing ---------------------------------------------------------------------------------
 
@@ -202,46 +206,24 @@ class Dashboard(App[CafleetError | None]):
 
     def _draw_nothing(self) -> None:
         for table in self._tables.values():
-            table.clear()
+            table.show_rows(())
+        self._label_lists("Inbox", "Held")
         hint = "No live fleet. 'cafleet fleet create' starts one; it appears here."
         self._status.update(Text(hint))
 
     def _draw_view(self, view: FleetView, snapshot: Snapshot) -> None:
         now = snapshot.at
         self._status.update(rows.status_line(view, now))
-        self._fill("roster", rows.roster_rows(view), chosen=str(self._member_of(view)))
-        self._fill("inbox-table", rows.inbox_rows(view, now))
-        self._fill("timeline-table", rows.timeline_rows(view, now))
-        self._fill("held-table", rows.held_rows(view))
-        lists = self._lists
-        whose = rows.name(view.names.get(view.member_id))
-        lists.get_tab("inbox").label = Text(f"Inbox of {whose} ({view.unread})")
-        lists.get_tab("held").label = Text(f"Held ({view.held})")
+        self._tables["roster"].show_rows(rows.roster_rows(view), chosen=str(self._member_of(view)))
+        self._tables["inbox-table"].show_rows(rows.inbox_rows(view, now))
+        self._tables["timeline-table"].show_rows(rows.timeline_rows(view, now))
+        self._tables["held-table"].show_rows(rows.held_rows(view))
+        whose = rows.title(view.names.get(view.member_id), self.size.width - BESIDE_NAME)
+        self._label_lists(f"Inbox of {whose} ({view.unread})", f"Held ({view.held})")
 
-    def _fill(self, name: str, wanted: Sequence[Row], chosen: str | None = None) -> None:
-        """Make a table show these rows; the cursor stays on the row that it is on."""
-        table = self._tables[name]
-        if chosen is None:
-            chosen = self._chosen(name)
-        keys = [row.key for row in wanted]
-        if [key.value for key in table.rows] != keys:
-            table.clear()
-            for row in wanted:
-                table.add_row(*row.cells, key=row.key)
-        else:
-            for row in wanted:
-                if table.get_row(row.key) != list(row.cells):
-                    for column, cell in zip(table.columns, row.cells, strict=True):
-                        table.update_cell(row.key, column, cell, update_width=True)
-        if chosen in keys and table.cursor_row != keys.index(chosen):
-            table.move_cursor(row=keys.index(chosen), animate=False)
-
-    def _chosen(self, name: str) -> str | None:
-        """The key of the row under a table's cursor."""
-        table = self._tables[name]
-        if not 0 <= table.cursor_row < table.row_count:
-            return None
-        return table.coordinate_to_cell_key(table.cursor_coordinate).row_key.value
+    def _label_lists(self, inbox: str, held: str) -> None:
+        self._lists.get_tab("inbox").label = Text(inbox)
+        self._lists.get_tab("held").label = Text(held)
 
     # -- what the person chooses -----------------------------------------------------------------
 
@@ -250,7 +232,7 @@ class Dashboard(App[CafleetError | None]):
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         # Such an event may be old: where the cursor is now is what counts.
-        chosen, view = self._chosen("roster"), self._view
+        chosen, view = self._tables["roster"].chosen, self._view
         if event.data_table.id == "roster" and view is not None and chosen == event.row_key.value:
             member_id = int(chosen or 0)
             if member_id and member_id != self._member_of(view):
@@ -298,6 +280,9 @@ class Dashboard(App[CafleetError | None]):
             ids = [overview.fleet.fleet_id for overview in self._snapshot.fleets]
             shown = self._wanted.fleet_id
             now = shown if shown in ids else self._view.fleet.fleet_id
+            if len(ids) == 1:
+                self.notify("this is the only live fleet", timeout=2)
+                return
             self._want(Wanted(ids[(ids.index(now) + 1) % len(ids)]))
 
     def action_send(self) -> None:
@@ -305,7 +290,7 @@ class Dashboard(App[CafleetError | None]):
         view = self._view
         if view is not None:
             member_id = self._member_of(view)
-            who = rows.name(view.names.get(member_id))
+            who = rows.title(view.names.get(member_id))
             self._compose(f"To {who} ({member_id}), as the Director", view, member_id)
 
     def action_broadcast(self) -> None:
@@ -318,18 +303,21 @@ class Dashboard(App[CafleetError | None]):
         if director is None:
             return
 
+        def ask(draft: str = "", error: str = "") -> None:
+            self.push_screen(Composer(title, draft, error), send)
+
         def send(text: str | None) -> None:
             if text is not None:
-                self._act(actions.send(director, to_member_id, text))
+                self._act(actions.send(director, to_member_id, text), lambda error: ask(text, error))
 
-        self.push_screen(Composer(title), send)
+        ask()
 
     def action_acknowledge(self) -> None:
         """The message under the cursor of the inbox, which is shown first where it is not."""
         if self._lists.active != "inbox":
             self.action_show("inbox")
             return
-        chosen = self._chosen("inbox-table")
+        chosen = self._tables["inbox-table"].chosen
         if chosen is not None:
             self._act(actions.acknowledge(int(chosen)))
 
@@ -343,8 +331,8 @@ class Dashboard(App[CafleetError | None]):
         if view is not None:
             self._act(actions.wake(view.fleet.fleet_id))
 
-    def _act(self, action: actions.Action) -> None:
-        actions.run(action, self._open_runtime, lambda text, well: self._tell(Done(text, well)))
+    def _act(self, action: actions.Action, again: Callable[[str], None] | None = None) -> None:
+        actions.run(action, self._open_runtime, lambda text, well: self._tell(Done(text, well, again)))
 
 
 def _find(view: FleetView, message_id: int) -> StoredMessage | None:
@@ -357,6 +345,7 @@ def show(open_runtime: Callable[[], Runtime], fleet_id: int | None) -> None:
 
     Raises:
         CafleetError: the database cannot be used any more.
+        KeyboardInterrupt: a signal has ended it.
     """
     error = Dashboard(open_runtime, fleet_id).run()
     if error is not None:

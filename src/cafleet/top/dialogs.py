@@ -18,18 +18,23 @@ class Composer(ModalScreen[str | None]):
         Binding("escape", "leave", "Cancel", priority=True),
     ]
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, draft: str = "", error: str = "") -> None:
+        """`draft`: to begin with. `error`: why it was not sent before."""
         super().__init__()
-        self._title = title
+        self._title, self._draft, self._error = title, draft, error
 
     def compose(self) -> ComposeResult:
         with Vertical(id="composer", classes="window"):
             yield Label(Text(self._title, "bold"))
-            yield TextArea(id="text", show_line_numbers=False)
+            if self._error:
+                yield Label(Text(f"Not sent: {self._error}"), classes="error")
+            yield TextArea(self._draft, id="text", show_line_numbers=False)
             yield Label("[@click=screen.send]^s send[/]   [@click=screen.leave]esc cancel[/]")
 
     def on_mount(self) -> None:
-        self.query_one(TextArea).focus()
+        area = self.query_one(TextArea)
+        area.focus()
+        area.move_cursor(area.document.end)
 
     def action_send(self) -> None:
         text = self.query_one(TextArea).text

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cafleet.broker.panes import PaneReport
-from cafleet.errors import CafleetError, DatabaseBusy
+from cafleet.errors import DatabaseBusy
 from cafleet.runtime import Runtime
 from cafleet.top.snapshot import Snapshot, Wanted, take
 
@@ -36,9 +36,10 @@ class Follower:
         open_runtime: Callable[[], Runtime],
         wanted: Wanted,
         on_snapshot: Callable[[Snapshot], None],
-        on_failure: Callable[[CafleetError], None],
+        on_failure: Callable[[Exception], None],
     ) -> None:
-        """The callbacks run in the thread. `on_failure`: the database cannot be followed any more."""
+        """The callbacks run in the thread. `on_failure`: it has ended, most likely because the database
+        cannot be used any more."""
         self._open_runtime, self._wanted = open_runtime, wanted
         self._on_snapshot, self._on_failure = on_snapshot, on_failure
         self._stop, self._asked = threading.Event(), threading.Event()
@@ -76,7 +77,7 @@ class Follower:
                 except DatabaseBusy:  # Somebody holds the file: again in a moment.
                     self._asked.set()
                     self._stop.wait(GATHER_SECONDS)
-        except CafleetError as error:
+        except Exception as error:  # A picture that stands still without a word would be believed.
             self._on_failure(error)
         finally:
             runtime.database.close()

@@ -1,5 +1,6 @@
 """Records as lines and cells of the dashboard; pure."""
 
+import re
 from datetime import datetime
 from typing import NamedTuple
 
@@ -13,16 +14,51 @@ from cafleet.broker.timeline import TimelineEntry
 from cafleet.clock import parse_timestamp
 from cafleet.delivery.line import plain, plain_line
 from cafleet.models import MemberKind, Message, MessageState
+from cafleet.top.columns import Column
 from cafleet.top.snapshot import FleetView
 
 PREVIEW = 300
 """Code points of a text in a list."""
-NAME = 24
+NAME = 64
+"""Code points of a name in a list."""
+TITLE = 24
+"""Cells of a name in a line of its own."""
+SHORTEST_TITLE = 4
 
-ROSTER = ("id", "name", "kind", "agent", "pane", "unread", "idle", "held")
-INBOX = ("id", "from", "age", "text")
-TIMELINE = ("id", "from", "to", "age", "ack", "text")
-HELD = ("id", "name", "held", "why")
+ROSTER = (
+    Column("id"),
+    Column("name", least=8),
+    Column("kind", dropped=1),
+    Column("agent", dropped=2, least=8),
+    Column("pane"),
+    Column("unread"),
+    Column("idle", dropped=3),
+    Column("held", dropped=4),
+)
+INBOX = (
+    Column("id"),
+    Column("from", least=6, share=6),
+    Column("age", dropped=1),
+    Column("text", least=12, stretch=True),
+)
+TIMELINE = (
+    Column("id"),
+    Column("from", least=6, share=6),
+    Column("to", least=6, share=6),
+    Column("age", dropped=1),
+    Column("ack", dropped=2),
+    Column("text", least=12, stretch=True),
+)
+HELD = (
+    Column("id"),
+    Column("name", least=6, share=4),
+    Column("held", dropped=1),
+    Column("why", least=12, stretch=True),
+)
+
+_UNSTEADY = re.compile("[\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
+"""What joins and colours emoji: terminals do not agree on how wide the result is, and a row that is
+wider than was thought breaks the whole screen. Without them the single signs are seen."""
 
 _PANE_STYLES = {
     PaneCondition.ALIVE: "green",
@@ -44,11 +80,28 @@ class Row(NamedTuple):
 
 def name(text: str | None) -> str:
     """A name that others chose, in one harmless line."""
-    return plain(text or "?", NAME)
+    return steady(plain(text or "", NAME)) or "?"
+
+
+def title(text: str | None, room: int = TITLE) -> str:
+    """The same where it has little room; `room` in cells."""
+    shown = Text(name(text))
+    shown.truncate(min(TITLE, max(SHORTEST_TITLE, room)), overflow="ellipsis")
+    return shown.plain
+
+
+def steady(text: str) -> str:
+    """`text` without what terminals do not agree about."""
+    return _UNSTEADY.sub("", text)
+
+
+def preview(text: str) -> Text:
+    """The beginning of a message, in one harmless line."""
+    return Text(steady(plain(text, PREVIEW)), no_wrap=True)
 
 
 def tab_label(overview: FleetOverview) -> str:
-    return f"{overview.fleet.fleet_id} {name(overview.fleet.name)} ({overview.member_count})"
+    return f"{overview.fleet.fleet_id} {title(overview.fleet.name)} ({overview.member_count})"
 
 
 def roster_rows(view: FleetView) -> list[Row]:
@@ -92,7 +145,7 @@ def _inbox_cells(message: Message, view: FleetView, now: datetime) -> tuple[Text
         _number(message.message_id),
         Text(name(view.names.get(message.from_member_id))),
         Text(age(message.created_at, now), justify="right"),
-        Text(plain(message.text, PREVIEW), no_wrap=True),
+        preview(message.text),
     )
 
 
@@ -119,7 +172,7 @@ def _timeline_cells(entry: TimelineEntry, view: FleetView, now: datetime) -> tup
         Text(to),
         Text(age(first.created_at, now), justify="right"),
         mark,
-        Text(plain(first.text, PREVIEW), no_wrap=True),
+        preview(first.text),
     )
 
 
@@ -132,7 +185,7 @@ def held_rows(view: FleetView) -> list[Row]:
                 _number(entry.member.member_id),
                 Text(name(entry.member.name)),
                 Text(str(report.held), justify="right"),
-                Text(plain(report.why_held or report.detail or "", PREVIEW)),
+                preview(report.why_held or report.detail or ""),
             ),
         )
         for entry in view.roster
@@ -141,21 +194,21 @@ def held_rows(view: FleetView) -> list[Row]:
 
 
 def monitor_line(overview: MonitorOverview, now: datetime) -> Text:
-    """How the fleet's monitor loop is."""
+    """How the fleet's monitor loop is, in about forty cells."""
     row = overview.runtime
     if not overview.live or row is None:
         state = Text("monitor: not running", "yellow" if overview.monitor_member_id else "dim")
     else:
-        state = Text(f"monitor: running (pid {row.pid})", "green")
+        state = Text("monitor: running", "green")
         interval = row.wake_interval_seconds
         if interval is not None:
-            state.append(f", wakes every {age_of(interval)}" if interval else ", no scheduled wakes")
-        if row.wake_requested_at is not None:
-            state.append(", wake requested", "yellow")
-    if row is not None and row.last_wake_at is not None:
-        state.append(f", last wake {age(row.last_wake_at, now)} ago")
+            state.append(f", every {_period(interval)}" if interval else ", no schedule")
     if overview.monitor_member_id is None:
         state.append(", no monitor member", "dim")
+    if overview.live and row is not None and row.wake_requested_at is not None:
+        state.append(", wake requested", "yellow")
+    elif row is not None and row.last_wake_at is not None:
+        state.append(f", woken {age(row.last_wake_at, now)} ago")
     return state
 
 
@@ -178,7 +231,7 @@ def full_text(message: Message, names: dict[int, str]) -> Text:
     text = Text()
     text.append(f"from {_person(message.from_member_id, names)} to {to}\n", "bold")
     text.append(f"{message.created_at}, {message.status_state}\n\n", "dim")
-    text.append("\n".join(plain_line(line) for line in message.text.split("\n")))
+    text.append("\n".join(steady(plain_line(line)) for line in message.text.split("\n")))
     return text
 
 
@@ -200,6 +253,11 @@ def age_of(seconds: int | None) -> str:
         if seconds >= length:
             return f"{seconds // length}{unit}"
     return f"{seconds}s"
+
+
+def _period(seconds: int) -> str:
+    """A span that is not rounded."""
+    return age_of(seconds) if (seconds % 60 == 0 and seconds < 3600) or seconds % 3600 == 0 else f"{seconds}s"
 
 
 def _number(value: int) -> Text:
