@@ -28,12 +28,11 @@ def test_a_folder_lives_as_long_as_its_builder(tmp_path: Path) -> None:
         assert folder.stat().st_mode & 0o777 == 0o700
         Path(workshop.file).write_text("half")
         sweep(str(tmp_path))
-        Workshop(str(tmp_path / "other.db")).remove()
         assert Path(workshop.file).read_text() == "half"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_builder_left_goes_with_the_next_one(tmp_path: Path) -> None:
+def test_what_a_killed_builder_left_is_swept(tmp_path: Path) -> None:
     builder = subprocess.Popen(
         [sys.executable, "-c", BUILD, str(tmp_path / "team.db")],
         stdin=subprocess.PIPE,
@@ -41,11 +40,11 @@ def test_what_a_killed_builder_left_goes_with_the_next_one(tmp_path: Path) -> No
     )
     assert builder.stdout is not None
     left = Path(builder.stdout.readline().decode().strip())
-    Workshop(str(tmp_path / "other.db")).remove()
+    sweep(str(tmp_path))
     assert left.exists(), "its builder lives"
     builder.send_signal(signal.SIGKILL)
     builder.communicate()
-    Workshop(str(tmp_path / "other.db")).remove()
+    sweep(str(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,24 +4,22 @@ The file is then whole and in a state that an undisturbed command goes through, 
 go on. Commands that touch panes are in `test_killed_with_panes.py`.
 """
 
+import os
 import re
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from tests.support.breaking import Breaker
 from tests.support.database import ADD_MESSAGE, ADD_TEAM, file_at_version, run_sql
+from tests.support.file_content import Content, content
 from tests.support.program import Program, seed_messages, seed_team
 
+from cafleet.clock import format_timestamp, utc_now
+from cafleet.db import monitor_runtime
+from cafleet.db.database import Database
 from cafleet.db.diagnosis import DatabaseState, diagnose
-
-TIME = re.compile(r"^\d{4}-\d\d-\d\dT")
-TABLES = ("fleets", "members", "member_placements", "messages", "monitor_runtime", "asset_installs")
-
-Content = tuple[tuple[object, ...], ...]
 
 
 class Case(NamedTuple):
@@ -52,29 +50,9 @@ CASES = {
     "acknowledgements": Case(("message", "ack", "1", "2"), 3, "Message ack", "is already acknowledged"),
     "a member's deletion": Case(("member", "delete", "3"), 2, "Deleted", "is not active"),
     "a fleet's deletion": Case(("fleet", "delete", "1"), 2, "Deleted fleet 1.", repeatable=True),
+    "a wake's request": Case(("monitor", "wake", "1"), 2, "is woken with the next tick", repeatable=True),
     "assets": Case(("setup", "--coding-agent", "claude"), 2, "claude skill installed", repeatable=True),
 }
-
-
-def content(folder: Path, scratch: Path) -> Content:
-    """All rows of the file, without times; looked at in a copy, so that the next command finds what the kill
-    left."""
-    shutil.rmtree(scratch, ignore_errors=True)
-    shutil.copytree(folder, scratch)
-    with closing(sqlite3.connect(scratch / "cafleet_v8.db")) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-        found: list[tuple[object, ...]] = []
-        for table in TABLES:
-            rows = connection.execute(f"SELECT * FROM {table}")  # noqa: S608  # own names
-            found += [(table, *("T" if TIME.match(str(cell)) else cell for cell in row)) for row in rows]
-        for row in connection.execute(
-            """SELECT s.message_id, s.text, count(d.message_id) FROM messages s LEFT JOIN messages d
-            ON d.origin_message_id = s.message_id AND d.type = 'unicast'
-            WHERE s.type = 'broadcast_summary' GROUP BY s.message_id"""
-        ):
-            assert row[1] == f"Broadcast sent to {row[2]} recipients", "half a broadcast"
-    return tuple(found)
 
 
 class Stage:
@@ -87,8 +65,18 @@ class Stage:
         seed_team(self.program, "ann", "bob")
         seed_messages(self.program, 2, from_id=2, to_id=3)
         run_sql(self.program.database_path, "DELETE FROM asset_installs WHERE coding_agent = 'claude'")
+        self._add_loop()
         self._folder, self._scratch = self.program.database_path.parent, directory / "scratch"
         self._template = shutil.copytree(self._folder, directory / "template")
+
+    def _add_loop(self) -> None:
+        """A monitor loop that looks alive for hours: this process."""
+        database, now = Database(str(self.program.database_path)), format_timestamp(utc_now())
+        with database.write() as connection:
+            monitor_runtime.claim(
+                connection, 1, pid=os.getpid(), at=now, tick_seconds=3600, wake_interval_seconds=0
+            )
+        database.close()
 
     def put_back(self) -> None:
         shutil.rmtree(self._folder)

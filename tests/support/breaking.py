@@ -23,7 +23,8 @@ for module, _, _ in commands.COMMANDS.values():
     if module not in ("server", "mcp", "top", "demo"):
         __import__("cafleet.cli." + module)
 import cafleet.db.migrate, cafleet.db.private_copy, cafleet.db.wakeups
-import cafleet.delivery.attempt, cafleet.multiplexer.tmux
+import cafleet.delivery.attempt, cafleet.monitor.loop, cafleet.multiplexer.tmux
+from cafleet.monitor.stopping import StopSignals
 
 FILES = {"os.mkdir", "os.rename", "os.link", "os.remove", "os.rmdir", "os.symlink", "os.chmod"}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -42,14 +43,24 @@ def step(kind, text):
         os.kill(os.getpid(), signal.SIGKILL)
     return True
 
+def statement(sql):
+    if step("sql", " ".join(sql.split())):
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode, error.sqlite_errorname = sqlite3.SQLITE_IOERR_WRITE, "SQLITE_IOERR_WRITE"
+        raise error
+
 class Connection(sqlite3.Connection):
     def execute(self, sql, *parameters):
-        fail = step("sql", " ".join(sql.split()))
-        if fail:
-            error = sqlite3.OperationalError("disk I/O error")
-            error.sqlite_errorcode, error.sqlite_errorname = sqlite3.SQLITE_IOERR_WRITE, "SQLITE_IOERR_WRITE"
-            raise error
+        statement(sql)
         return super().execute(sql, *parameters)
+
+    def executemany(self, sql, parameters):
+        statement(sql)
+        return super().executemany(sql, parameters)
+
+    def backup(self, target):
+        statement("backup")
+        return super().backup(target)
 
 def connect(name, *arguments, **options):
     if name == ":memory:":  # Of no file: nothing can be left half done.
@@ -69,8 +80,15 @@ def audit(event, arguments):
         if step("file", event + " " + str(arguments[0])):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
+def pause(signals, seconds):
+    # A loop rests for a moment only, and is asked to end after its last tick.
+    order["ticks"] -= 1
+    if not order["ticks"]:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return real_pause(signals, min(seconds, 0.02))
+
 def child():
-    global passed, real_connect, real_spawn
+    global passed, real_connect, real_spawn, real_pause
     for number, name in ((1, "out"), (2, "err"), (3, "at")):
         target = os.open(os.path.join(scratch, name), os.O_RDWR | os.O_CREAT | os.O_TRUNC)
         os.dup2(target, number)
@@ -80,6 +98,7 @@ def child():
     passed = 0
     real_connect, sqlite3.connect = sqlite3.connect, connect
     real_spawn, os.posix_spawn = os.posix_spawn, spawn
+    real_pause, StopSignals.pause = StopSignals.pause, pause
     sys.addaudithook(audit)
     code = program.main(order["argv"])
     step("end", "")
@@ -144,13 +163,22 @@ class Breaker:
         self._process.stdout.close()
 
     def run(
-        self, *argv: str, at: int | None = None, only: str = "", environ: Mapping[str, str] | None = None
+        self,
+        *argv: str,
+        at: int | None = None,
+        only: str = "",
+        environ: Mapping[str, str] | None = None,
+        ticks: int = 1,
     ) -> Broken:
-        """One command, broken at step number `at` of those whose description matches `only`."""
+        """One command, broken at step number `at` of those whose description matches `only`.
+
+        `ticks`: after how many a monitor loop is asked to end; it hardly rests between them.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         re.compile(only)
         order = {"argv": argv, "at": at, "only": only, "how": self._how, "environ": dict(environ or {})}
+        order["ticks"] = ticks
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
         status = int(self._process.stdout.readline())

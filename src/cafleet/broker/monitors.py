@@ -2,6 +2,7 @@
 
 import os
 from datetime import datetime
+from sqlite3 import Connection
 from typing import NamedTuple
 
 import cafleet
@@ -38,14 +39,21 @@ def monitor_overview(runtime: Runtime, fleet_id: int) -> MonitorOverview:
     """
     with runtime.database.read() as conn:
         require_live_fleet(conn, fleet_id)
-        row = monitor_runtime.get(conn, fleet_id)
-        monitor = members.active_monitor(conn, fleet_id)
-        pending = notifications.pending_count(conn, fleet_id)
-    return MonitorOverview(fleet_id, loop_is_live(row, runtime.now()), row, monitor, pending)
+        return _overview(conn, fleet_id, runtime.now())
 
 
-def set_wake_interval(runtime: Runtime, fleet_id: int, seconds: int) -> None:
+def _overview(conn: Connection, fleet_id: int, now: datetime) -> MonitorOverview:
+    row = monitor_runtime.get(conn, fleet_id)
+    monitor = members.active_monitor(conn, fleet_id)
+    pending = notifications.pending_count(conn, fleet_id)
+    return MonitorOverview(fleet_id, loop_is_live(row, now), row, monitor, pending)
+
+
+def set_wake_interval(runtime: Runtime, fleet_id: int, seconds: int) -> MonitorOverview:
     """Change how often the monitor is woken; 0 disables scheduled wakes. A running loop follows.
+
+    Returns how things are then, read in the same transaction: a reader that failed after it would make
+    what is stored look as if it were not.
 
     Raises:
         InvalidInput: less than 0 or more than a week.
@@ -58,10 +66,13 @@ def set_wake_interval(runtime: Runtime, fleet_id: int, seconds: int) -> None:
         require_live_fleet(conn, fleet_id)
         if not monitor_runtime.set_wake_interval(conn, fleet_id, seconds):
             raise MonitorNotRunning(fleet_id)
+        return _overview(conn, fleet_id, runtime.now())
 
 
-def request_wake(runtime: Runtime, fleet_id: int) -> None:
+def request_wake(runtime: Runtime, fleet_id: int) -> MonitorOverview:
     """Ask the running loop to wake the monitor on its next tick; repeated requests are one.
+
+    Returns like `set_wake_interval`.
 
     Raises:
         FleetNotFound, FleetDeleted, FleetNotLive.
@@ -73,6 +84,7 @@ def request_wake(runtime: Runtime, fleet_id: int) -> None:
         if not loop_is_live(monitor_runtime.get(conn, fleet_id), now):
             raise MonitorNotRunning(fleet_id)
         monitor_runtime.request_wake(conn, fleet_id, format_timestamp(now))
+        return _overview(conn, fleet_id, now)
 
 
 def loop_is_live(row: MonitorRuntime | None, now: datetime) -> bool:

@@ -121,8 +121,7 @@ def _status_record(
 
 def wake(runtime: Runtime, values: Values, out: Output) -> int:
     fleet_id = values.integer("fleet_id")
-    monitors.request_wake(runtime, fleet_id)
-    overview = monitors.monitor_overview(runtime, fleet_id)
+    overview = monitors.request_wake(runtime, fleet_id)
     if out.as_json:
         row = overview.runtime
         out.json({"fleet_id": fleet_id, "wake_requested_at": row.wake_requested_at if row else None})

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cafleet.db.database import Database
 from cafleet.db.failures import database_error
-from cafleet.db.workshop import Workshop
+from cafleet.db.workshop import Workshop, sweep
 from cafleet.errors import BackupFailed, TargetExists
 
 
@@ -28,6 +28,7 @@ def backup(database: Database, target: str) -> BackupResult:
         BackupFailed: the copy cannot be written, or does not pass.
         DatabaseError: the database cannot be used.
     """
+    sweep(os.path.dirname(target))
     if os.path.lexists(target):
         raise TargetExists(target)
     with database.read() as connection:

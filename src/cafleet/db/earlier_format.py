@@ -16,7 +16,7 @@ from cafleet.db.earlier_names import attach_renamed
 from cafleet.db.earlier_rows import Mending, Progress
 from cafleet.db.failures import database_error
 from cafleet.db.migrate import is_unused, make_directories, setup_database
-from cafleet.db.workshop import Workshop
+from cafleet.db.workshop import Workshop, sweep
 from cafleet.errors import (
     DatabaseBusy,
     DatabaseUnreadable,
@@ -91,6 +91,7 @@ def import_earlier(
         IntegrityError: `source` holds a value that is not known.
         ImportFailed: the result would not be complete.
     """
+    sweep(os.path.dirname(connections.real_path(target)))
     try:
         _check_source(source)
         _check_target(target)

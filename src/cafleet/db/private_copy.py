@@ -9,7 +9,7 @@ import shutil
 import tempfile
 
 from cafleet.db import connections
-from cafleet.db.workshop import Workshop
+from cafleet.db.workshop import Workshop, sweep
 
 COPY_ATTEMPTS = 5
 """How often copying starts again because somebody wrote meanwhile."""
@@ -23,7 +23,9 @@ class PrivateCopy:
     """
 
     def __init__(self, path: str) -> None:
-        self._workshop = Workshop(os.path.join(tempfile.gettempdir(), "cafleet"))
+        temporary = tempfile.gettempdir()
+        sweep(temporary)
+        self._workshop = Workshop(os.path.join(temporary, "cafleet"))
         try:
             self.path = self._workshop.file
             _copy_settled(path, self.path)

@@ -1,7 +1,7 @@
 """Where a file is built before it gets its name: a private folder that no crash leaves behind for long.
 
-The builder holds a lock in its folder, which the kernel drops when it dies. Whoever builds in the same
-place next, or sets it up, removes every folder whose lock is free.
+The builder holds a lock in its folder, which the kernel drops when it dies. Whoever comes to the same
+place next calls `sweep`, which removes every folder whose lock is free.
 """
 
 import fcntl
@@ -20,8 +20,7 @@ class Workshop:
     """A folder `<target>.<8 hex digits>.partial`, mode 0700. A context manager, at whose end it is gone."""
 
     def __init__(self, target: str) -> None:
-        """`target`: absolute path of what is to be built. Removes others' left-overs. Raises OSError."""
-        sweep(os.path.dirname(target))
+        """`target`: absolute path of what is to be built. Raises OSError."""
         self._folder, self._lock = _make(target)
         self.file = os.path.join(self._folder, _FILE)
         """Where to build it; not there yet. SQLite's own files may stand beside it."""
@@ -60,13 +59,18 @@ def _make(target: str) -> tuple[str, int]:
         folder = f"{target}.{os.urandom(4).hex()}.partial"
         os.mkdir(folder, 0o700)
         lock = os.path.join(folder, _LOCK)
-        with suppress(FileNotFoundError):  # A sweep came before the lock was taken.
+        try:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            with suppress(OSError):  # A file system without locks: no sweep can get it either.
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if os.path.exists(lock):
-                return folder, descriptor
-            os.close(descriptor)
+        except FileNotFoundError:
+            continue  # A sweep came before there was a lock.
+        except OSError:
+            os.rmdir(folder)
+            raise
+        with suppress(OSError):  # A file system without locks: no sweep can get it either.
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.path.exists(lock):
+            return folder, descriptor
+        os.close(descriptor)  # A sweep took it first.
 
 
 def _remove_if_left(folder: str) -> None:

@@ -71,10 +71,11 @@ class NothingDone(CafleetError):
 
 def send_message(call: Call, arguments: SendMessage) -> answers.SendAnswer:
     sender = _member(call, arguments, "from_member_id")
+    warning = _other_identity(call.runtime, sender)
     results = messages.send_each(call.runtime, sender, arguments.to_member_ids, arguments.text, arguments.key)
     outcomes = [_outcome(result) for result in results]
     _require_one([outcome.error for outcome in outcomes])
-    return answers.SendAnswer(results=outcomes, warning=_other_identity(call.runtime, sender))
+    return answers.SendAnswer(results=outcomes, warning=warning)
 
 
 def _outcome(result: messages.SendResult) -> answers.SendOutcome:
@@ -92,8 +93,8 @@ def _outcome(result: messages.SendResult) -> answers.SendOutcome:
 
 def broadcast(call: Call, arguments: Broadcast) -> answers.BroadcastAnswer:
     sender = _member(call, arguments, "from_member_id")
-    result = messages.broadcast(call.runtime, sender, arguments.text, arguments.key)
     warnings = [_other_identity(call.runtime, sender)]
+    result = messages.broadcast(call.runtime, sender, arguments.text, arguments.key)
     warnings += [answers.untold(told.message_id, told.notification) for told in result.results]
     found = [warning for warning in warnings if warning is not None]
     if len(found) > MAX_WARNINGS:
@@ -128,6 +129,7 @@ def _require_one(errors: Sequence[str | None]) -> None:
 
 
 def _other_identity(runtime: Runtime, sender: int) -> str | None:
+    """Looked up before anything is stored: a look that failed afterwards would make it look unstored."""
     mismatch = caller.caller_mismatch(runtime, sender)
     if mismatch is None:
         return None

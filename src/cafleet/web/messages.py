@@ -5,7 +5,7 @@ from cafleet.errors import MessageNotFound
 from cafleet.runtime import Runtime
 from cafleet.web.members import require_in_fleet
 from cafleet.web.requests import Call, Refused, integer, json_object, string
-from cafleet.web.rows import Json, message_rows, notification_row
+from cafleet.web.rows import Json, message_row, notification_row
 
 EVERYONE = "*"
 """As `to_member_id`: a broadcast."""
@@ -48,8 +48,10 @@ def _broadcast(runtime: Runtime, sender: int, text: str, key: str | None) -> Jso
 
 def acknowledge(runtime: Runtime, call: Call) -> Json:
     """ACK one delivery."""
-    owner = members.get_member(runtime, inbox.show(runtime, call.path_id).owner_member_id)
+    shown = inbox.show(runtime, call.path_id)
+    owner = members.get_member(runtime, shown.owner_member_id)
     if owner.fleet_id != call.fleet_id:
         raise MessageNotFound(call.path_id)
-    message = inbox.ack(runtime, call.path_id)
-    return message_rows(runtime, [message])[0]
+    # Read before: a look that failed after the ACK would make it look as if it were not stored.
+    names = members.names_of(runtime, {shown.from_member_id, owner.member_id})
+    return message_row(inbox.ack(runtime, call.path_id), names)

@@ -18,17 +18,22 @@ def change(runtime: Runtime, call: Call) -> Json:
     seconds = integer(
         fields["wake_interval_seconds"], "wake_interval_seconds", 0, monitors.MAX_WAKE_INTERVAL_SECONDS
     )
-    monitors.set_wake_interval(runtime, call.fleet_id, seconds)
-    return overview(runtime, call.fleet_id)
+    names = _names(runtime, call.fleet_id)
+    return monitor_row(monitors.set_wake_interval(runtime, call.fleet_id, seconds), names)
 
 
 def wake(runtime: Runtime, call: Call) -> Json:
     """Ask for a wake on the next tick."""
-    monitors.request_wake(runtime, call.fleet_id)
-    return overview(runtime, call.fleet_id)
+    names = _names(runtime, call.fleet_id)
+    return monitor_row(monitors.request_wake(runtime, call.fleet_id), names)
 
 
 def overview(runtime: Runtime, fleet_id: int) -> Json:
     """The monitor as the API and the event stream show it."""
     found = monitors.monitor_overview(runtime, fleet_id)
     return monitor_row(found, names_of(runtime, found.pending))
+
+
+def _names(runtime: Runtime, fleet_id: int) -> dict[int, str]:
+    """Read before something is stored: afterwards nothing may fail that would make it look unstored."""
+    return names_of(runtime, monitors.monitor_overview(runtime, fleet_id).pending)
