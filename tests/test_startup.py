@@ -64,6 +64,7 @@ SENDING = ALL | {
     "cafleet.delivery.eligibility",
     "cafleet.multiplexer",
     "cafleet.multiplexer.own_pane",
+    "cafleet.multiplexer.server_name",
 }
 HOT = {
     ("message", "send", "--from", "1", "--to", "1", "hi"): SENDING,

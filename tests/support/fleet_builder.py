@@ -14,12 +14,12 @@ from cafleet.broker.spawning import Wish
 from cafleet.db.database import Database
 from cafleet.models import Member
 from cafleet.multiplexer.base import Multiplexer, PaneAddress
-from cafleet.multiplexer.own_pane import tmux_server_name
+from cafleet.multiplexer.server_name import server_name
 from cafleet.runtime import Runtime
 
 SOCKET = "/run/memory/default"
 SERVER_PID = 100
-SERVER = tmux_server_name(SOCKET, SERVER_PID)
+SERVER = server_name(SOCKET, SERVER_PID)
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PROGRAMS = ("claude", "codex")
 """Stand-ins that exist on the PATH of a world; they are never run."""

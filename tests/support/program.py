@@ -13,7 +13,7 @@ from cafleet.clock import format_timestamp, utc_now
 from cafleet.db import fleets, members, messages
 from cafleet.db.database import Database
 from cafleet.models import Placement
-from cafleet.multiplexer.own_pane import tmux_server_name
+from cafleet.multiplexer.server_name import server_name
 
 SCRIPT = os.path.join(os.path.dirname(sys.executable), "cafleet")
 
@@ -93,7 +93,7 @@ def seed_team(program: Program, *names: str, fleet: str = "team") -> Team:
     in pane `%<fleet id>` of a server that never ran."""
     database = Database(str(program.database_path))
     at = format_timestamp(utc_now())
-    server = tmux_server_name(SOCKET, SERVER_PID)
+    server = server_name(SOCKET, SERVER_PID)
     with database.write() as connection:
         fleet_id = fleets.insert(connection, fleet, at)
         director_id = members.insert(connection, fleet_id, "director", "", "{}", at)

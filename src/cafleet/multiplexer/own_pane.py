@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 
 from cafleet.light_typing import NamedTuple
+from cafleet.multiplexer.server_name import is_number, server_name
 
 
 class OwnPane(NamedTuple):
@@ -17,15 +18,11 @@ def own_pane(environ: Mapping[str, str]) -> OwnPane | None:
     """The tmux pane that `TMUX` and `TMUX_PANE` name, or None."""
     value, pane = environ.get("TMUX", ""), environ.get("TMUX_PANE", "")
     socket, _, pid = value.rpartition(",")[0].rpartition(",")
-    if not (os.path.isabs(socket) and _is_number(pid) and pane[:1] == "%" and _is_number(pane[1:])):
+    if not (os.path.isabs(socket) and is_number(pid) and is_tmux_pane(pane)):
         return None
-    return OwnPane(tmux_server_name(socket, int(pid)), pane)
+    return OwnPane(server_name(socket, int(pid)), pane)
 
 
-def tmux_server_name(socket: str, pid: int) -> str:
-    """`<host>|<socket>|<pid>`: how a tmux server is recorded (SPEC 5.2)."""
-    return f"{os.uname().nodename}|{socket}|{pid}"
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit()
+def is_tmux_pane(text: str) -> bool:
+    """Whether this is a tmux pane id, such as `%7`."""
+    return text[:1] == "%" and is_number(text[1:])
