@@ -281,6 +281,14 @@ class PaneGone(MultiplexerError):
         super().__init__(reason)
 
 
+class MemberPaneGone(PaneGone):
+    """The same of an active member, who can be started again."""
+
+    def __init__(self, member_id: int, reason: str) -> None:
+        self.member_id = member_id
+        super().__init__(f"{reason}; 'cafleet member respawn {member_id} PROMPT' opens a new one")
+
+
 class PaneDead(MultiplexerError):
     """The pane still exists but its program has ended (remain-on-exit)."""
 

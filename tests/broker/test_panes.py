@@ -167,7 +167,8 @@ def test_a_capture(world: World) -> None:
     assert captured.content == "two\nthree"
     assert captured.captured_at.startswith("2026-03-01T12:00:")
     world.multiplexer.remove_pane(world.pane(worker))
-    with pytest.raises(PaneGone):
+    again = f"; 'cafleet member respawn {worker.member_id} PROMPT' opens a new one"
+    with pytest.raises(PaneGone, match=f"{again}$"):
         panes.capture_member(world.runtime, worker.member_id, 2)
 
 

@@ -29,7 +29,12 @@ HOT = [
         (("zebra",), "unknown command 'zebra'; 'cafleet --help' lists them"),
         (("message",), "'cafleet message' needs a command; 'cafleet message --help' lists them"),
         (("message", "pol", "1"), "unknown command 'message pol'; did you mean 'message poll'?"),
-        (("message", "zebra"), "unknown command 'message zebra'; 'cafleet message --help' lists them"),
+        (
+            ("message", "read", "1"),
+            "unknown command 'message read'; known: send, broadcast, poll, wait, listen, ack, show\n",
+        ),
+        (("send", "--to", "1"), "unknown command 'send'; did you mean 'message send'?"),
+        (("list",), "unknown command 'list'; did you mean 'fleet list' or 'member list'?"),
         (("--verbose", "message"), "unknown option '--verbose'; options follow the command's name"),
         (("--", "message"), "a command is needed; 'cafleet --help' lists them"),
         (("message", "poll"), "missing MEMBER_ID"),

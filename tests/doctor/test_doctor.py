@@ -644,7 +644,7 @@ def test_panes_of_members(machine: Machine, tmux_servers: Callable[..., TmuxServ
     assert f"the program of {who.format(shell, 'shell')} has ended: a shell is there" in found
     assert len(found) == 4, "a Director's user may use a shell"
     mend = found[f"the pane of {who.format(gone, 'gone')} is gone"]
-    assert mend == f"cafleet member respawn {gone}, or cafleet member delete {gone}"
+    assert mend == f"cafleet member respawn {gone} PROMPT, or cafleet member delete {gone}"
 
 
 def test_panes_on_several_servers(machine: Machine, tmux_servers: Callable[..., TmuxServer]) -> None:

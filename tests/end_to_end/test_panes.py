@@ -68,11 +68,12 @@ def test_a_pane_whose_lock_is_taken(fleet: World) -> None:
 def test_panes_that_are_gone(fleet: World) -> None:
     ann, pane = fleet.member("ann")
     fleet.server.run("kill-pane", "-t", pane)
-    gone = f"Error: pane {pane} is gone\n"
+    gone = f"Error: pane {pane} is gone; 'cafleet member respawn {ann} PROMPT' opens a new one\n"
     assert fleet.run("member", "capture", str(ann)) == (1, "", gone)
     assert fleet.run("member", "focus", str(ann)) == (1, "", gone)
     result = fleet.run("member", "ping", str(ann))
-    assert result == (1, "", f"Error: nothing was submitted to member 2 (failed): pane {pane} is gone\n")
+    told = f"(failed): pane {pane} is gone; 'cafleet doctor' names the mend"
+    assert result == (1, "", f"Error: nothing was submitted to member 2 {told}\n")
     fleet.server.kill_server()
     for verb in ("capture", "focus", "ping"):
         result = fleet.run("member", verb, str(ann), pane=None)

@@ -1,6 +1,7 @@
 """A Director's eyes and hands: look into members' panes, type a line of one's own (SPEC 7.2, 9)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -19,8 +20,10 @@ from cafleet.errors import (
     DatabaseError,
     DirectorNotTyped,
     InvalidInput,
+    MemberPaneGone,
     MultiplexerTimeout,
     NoPane,
+    PaneGone,
 )
 from cafleet.models import Member, MemberKind, Notification, Placement
 from cafleet.multiplexer.base import PaneAddress, PaneStatus, is_one_line
@@ -107,7 +110,8 @@ def capture_member(runtime: Runtime, member_id: int, lines: int, *, ansi: bool =
     with runtime.database.read() as conn:
         member = require_member(conn, member_id)
     placement, pane = pane_of(member)
-    return _capture(runtime, placement.backend, pane, lines, ansi=ansi)
+    with _naming(member):
+        return _capture(runtime, placement.backend, pane, lines, ansi=ansi)
 
 
 def scan_fleet(runtime: Runtime, fleet_id: int, lines: int, *, ansi: bool = False) -> list[Scanned]:
@@ -144,8 +148,18 @@ def focus_member(runtime: Runtime, member_id: int) -> Member:
     with runtime.database.read() as conn:
         member = require_member(conn, member_id)
     placement, pane = pane_of(member)
-    runtime.multiplexer_for(placement.backend).focus(pane)
+    with _naming(member):
+        runtime.multiplexer_for(placement.backend).focus(pane)
     return member
+
+
+@contextmanager
+def _naming(member: Member) -> Iterator[None]:
+    """A pane that turns out to be gone is this member's: the error says how it gets another one."""
+    try:
+        yield
+    except PaneGone as error:
+        raise MemberPaneGone(member.member_id, error.reason) from error
 
 
 def _capture(runtime: Runtime, backend: str, pane: PaneAddress, lines: int, *, ansi: bool) -> Capture:

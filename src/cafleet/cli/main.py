@@ -132,20 +132,22 @@ def _command_name(head: list[str]) -> tuple[str, list[str]]:
     if noun in commands.COMMANDS:
         return noun, head[1:]
     if noun not in groups:
-        nouns = [*groups, *(name for name in commands.COMMANDS if " " not in name)]
-        raise UsageError(_unknown(noun, "", nouns))
+        raise UsageError(_unknown_noun(noun, groups))
     if len(head) == 1:
         return noun, []
     name = f"{noun} {head[1]}"
     if name not in commands.COMMANDS:
-        raise UsageError(_unknown(head[1], f"{noun} ", groups[noun]))
+        near = nearest(head[1], groups[noun])
+        hint = f"did you mean '{noun} {near}'?" if near else f"known: {', '.join(groups[noun])}"
+        raise UsageError(f"unknown command '{name}'; {hint}")
     return name, head[2:]
 
 
-def _unknown(word: str, prefix: str, known: list[str]) -> str:
-    near = nearest(word, known)
-    hint = f"did you mean '{prefix}{near}'?" if near else f"'cafleet {prefix}--help' lists them"
-    return f"unknown command '{prefix}{word}'; {hint}"
+def _unknown_noun(word: str, groups: dict[str, list[str]]) -> str:
+    near = nearest(word, [*groups, *(name for name in commands.COMMANDS if " " not in name)])
+    meant = [near] if near else [f"{noun} {word}" for noun, verbs in groups.items() if word in verbs]
+    hint = f"did you mean {' or '.join(map(repr, meant))}?" if meant else "'cafleet --help' lists them"
+    return f"unknown command '{word}'; {hint}"
 
 
 # -- running it --------------------------------------------------------------------------------

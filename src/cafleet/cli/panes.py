@@ -35,8 +35,8 @@ def _show_typed(typed: Typed, out: Output) -> int:
             }
         )
     if state is not NotificationState.NOTIFIED:
-        again = "; try again" if state is NotificationState.DEFERRED else ""
-        out.error(f"nothing was submitted to member {member_id} ({state}): {reason}{again}")
+        then = "try again" if state is NotificationState.DEFERRED else "'cafleet doctor' names the mend"
+        out.error(f"nothing was submitted to member {member_id} ({state}): {reason}; {then}")
         return 1
     if not out.as_json:
         out.write(f"Typed for member {member_id}: {escape(typed.line)}")

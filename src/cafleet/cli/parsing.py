@@ -85,11 +85,12 @@ def _unknown_option(name: str, spelling: str, known: list[str]) -> str:
 
 
 def nearest(word: str, known: Sequence[str]) -> str | None:
-    """The known word that is most likely meant: it starts with `word` or differs by at most two edits."""
+    """The known word that is most likely meant: it starts with `word`, or differs by an edit (in long
+    words: two)."""
     if len(word) < 2:
         return None
     best = min(known, key=lambda other: (not other.startswith(word), _distance(word, other)), default=None)
-    if best is None or not (best.startswith(word) or _distance(word, best) <= min(2, len(word) // 2)):
+    if best is None or not (best.startswith(word) or _distance(word, best) <= min(2, (len(word) + 1) // 3)):
         return None
     return best
 

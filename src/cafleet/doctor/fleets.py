@@ -64,7 +64,7 @@ def _check_pane(
     if placement is None:
         return []
     who = f"member {member.member_id} ({member.name}) of fleet {member.fleet_id}"
-    respawn = f"cafleet member respawn {member.member_id}"
+    respawn = f"cafleet member respawn {member.member_id} PROMPT"
     mend = f"{respawn}, or cafleet member delete {member.member_id}"
     if member.kind is MemberKind.DIRECTOR:
         mend = f"cafleet fleet delete {member.fleet_id}, or, in a pane, {respawn}"
