@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,3 +49,14 @@ def test_a_server_that_is_left_running_is_found(tmux_server: TmuxServer) -> None
     assert tmux_server.pid in dict(isolation.left_tmux_servers())
     tmux_server.stop()
     assert tmux_server.socket not in " ".join(dict(isolation.left_tmux_servers()).values())
+
+
+def test_what_a_parallel_process_leaves_is_removed_with_its_parents() -> None:
+    """Its scratch folder lies inside that of whoever started it."""
+    script = "from tests.support import isolation; print(isolation._scratch)"
+    root = Path(isolation.__file__).parents[2]
+    made = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert Path(made).is_dir()
+    assert Path(made).parent == Path(isolation._scratch)

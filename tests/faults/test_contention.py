@@ -135,7 +135,6 @@ def constantly(action: Callable[[], object]) -> Iterator[None]:
         thread.join()
 
 
-@pytest.mark.timeout(300)
 def test_lock_files_that_are_deleted_while_held(team: Team) -> None:
     """A vandal: nobody can be kept out of a pane then, but no line is joined with another or submitted twice
     by one sender, no message is lost, and what two of them left in the composer waits for a person."""
@@ -161,7 +160,6 @@ def test_lock_files_that_are_deleted_while_held(team: Team) -> None:
     assert set(typed) == set(wanted)
 
 
-@pytest.mark.timeout(300)
 def test_a_lock_file_that_is_deleted_between_two_senders(team: Team) -> None:
     """Whoever waited for a file that has gone meanwhile takes the lock of the new one: one at a time."""
     locks = team.program.database_path.parent / "locks"
@@ -178,7 +176,6 @@ def test_a_lock_file_that_is_deleted_between_two_senders(team: Team) -> None:
     assert sorted(team.lines()) == sorted(expected_lines(team).elements())
 
 
-@pytest.mark.timeout(300)
 def test_a_tmux_server_that_hangs(team: Team) -> None:
     """What is sent is stored and told as such; after the server's return each line comes once."""
     team.server.freeze()

@@ -65,7 +65,6 @@ def quick_agent(team: Team) -> str:
     return "quick"
 
 
-@pytest.mark.timeout(300)
 def test_a_killed_sender(team: Team) -> None:
     sent = []
     with Breaker(team.program) as breaker:
@@ -82,7 +81,6 @@ def test_a_killed_sender(team: Team) -> None:
     assert max(map(typed.count, wanted)) <= 2, "a line was more than doubled"
 
 
-@pytest.mark.timeout(300)
 def test_a_killed_creation_leaves_a_member_that_can_be_deleted(team: Team) -> None:
     rows = Rows(team)
     found: set[str] = set()
@@ -103,7 +101,6 @@ def test_a_killed_creation_leaves_a_member_that_can_be_deleted(team: Team) -> No
     assert found == {"pending", "placed"}
 
 
-@pytest.mark.timeout(300)
 def test_a_killed_bootstrap_left_a_whole_fleet_or_none(team: Team) -> None:
     prompt = team.program.home / "monitor.md"
     prompt.write_text("Watch {fleet_id}.")
@@ -134,7 +131,6 @@ def test_a_killed_bootstrap_left_a_whole_fleet_or_none(team: Team) -> None:
     assert found == {0, 1}
 
 
-@pytest.mark.timeout(300)
 def test_a_killed_deletion_is_finished_by_the_next(team: Team) -> None:
     rows, agent = Rows(team), quick_agent(team)
     found = set()
@@ -153,7 +149,6 @@ def test_a_killed_deletion_is_finished_by_the_next(team: Team) -> None:
     assert {(1, 1), (0, 0)} <= found
 
 
-@pytest.mark.timeout(300)
 def test_a_killed_respawn_can_be_repeated(team: Team) -> None:
     (member_pane,) = set(team.server.panes()) - {team.program.environ["TMUX_PANE"]}
     team.server.run("kill-pane", "-t", member_pane)
@@ -171,7 +166,6 @@ def test_a_killed_respawn_can_be_repeated(team: Team) -> None:
     team.cafleet(*team.send_words("welcome back"))
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("what", ["member", "fleet with a monitor"])
 def test_a_creation_that_fails_at_any_step_leaves_nothing(team: Team, what: str) -> None:
     prompt = team.program.home / "monitor.md"

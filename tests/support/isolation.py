@@ -32,7 +32,10 @@ _WRITES = frozenset(
     ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.symlink", "os.link", "sqlite3.connect")
 )
 
-_scratch = tempfile.mkdtemp(prefix="cafleet-tests-")
+_outer = os.environ.get(_MARK, "")
+_scratch = tempfile.mkdtemp(prefix="cafleet-tests-", dir=_outer if os.path.isdir(_outer) else None)
+"""A parallel test process has its own inside that of the process that started it, which removes both:
+it may itself be ended before it has tidied up."""
 
 
 def isolate() -> None:

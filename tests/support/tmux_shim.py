@@ -116,4 +116,7 @@ class TmuxShim:
             (self.directory / name).unlink(missing_ok=True)
 
     def _order(self, name: str, order: dict[str, object]) -> None:
-        (self.directory / name).write_text(json.dumps(order))
+        """In one step, as a call may be under way."""
+        new = self.directory / f"{name}.new"
+        new.write_text(json.dumps(order))
+        new.rename(self.directory / name)
