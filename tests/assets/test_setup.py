@@ -121,10 +121,14 @@ def test_a_database_that_is_refused_does_not_keep_the_assets_back(program: Progr
     program.database_path.parent.mkdir(parents=True)
     program.database_path.write_bytes(b"something else entirely, long enough to be looked at" * 20)
     before = program.database_path.read_bytes()
-    done = program.run("setup", "--coding-agent", "claude")
+    done = program.run("setup", "--coding-agent", "claude", "--coding-agent", "codex")
     assert done.code == 1
-    assert "database: failed" in done.stdout
-    assert "The claude assets are in place, but that could not be recorded." in done.stderr
+    assert done.stdout == "database: failed\nassets: failed\nassets: failed\n"
+    assert done.stderr == (
+        f"Error: {program.database_path} is not a cafleet database\n"
+        "Error: The claude assets are in place, but that could not be recorded.\n"
+        "Error: The codex assets are in place, but that could not be recorded.\n"
+    )
     assert (program.home / PLACES["claude"][0]).is_file()
     assert program.database_path.read_bytes() == before
 

@@ -20,7 +20,8 @@ def setup(runtime: Runtime, values: Values, out: Output) -> int:
     """Attempt both halves, and the assets of each agent; the exit code is 1 if anything failed."""
     names = values.texts("coding_agent")
     steps: list[tuple[str, Step]] = [("database", partial(_database, runtime)), *_asset_steps(runtime, names)]
-    done = [_attempt(name, step, out) for name, step in steps]
+    said: set[str] = set()
+    done = [_attempt(name, step, out, said) for name, step in steps]
     return 0 if all(done) else 1
 
 
@@ -40,13 +41,17 @@ def _installing(runtime: Runtime, names: list[str]) -> list[tuple[str, Step]]:
     return [("assets", partial(_assets, runtime, name)) for name in names]
 
 
-def _attempt(name: str, step: Step, out: Output) -> bool:
+def _attempt(name: str, step: Step, out: Output, said: set[str]) -> bool:
+    """`said`: what went wrong before. A database that is refused fails each agent's step, and is told once."""
     try:
         for line in step():
             out.write(f"{name}: {line}")
     except CafleetError as error:
         out.write(f"{name}: failed")
-        out.error(str(error), *getattr(error, "__notes__", ()))
+        words = [text for text in (str(error), *getattr(error, "__notes__", ())) if text not in said]
+        said.update(words)
+        if words:
+            out.error(*words)
         return False
     return True
 
