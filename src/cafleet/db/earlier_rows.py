@@ -190,10 +190,14 @@ def copy_messages(connection: sqlite3.Connection, progress: Progress) -> int:
     notified = "notified_at" if "notified_at" in columns else "NULL"
     statement = _COPY_MESSAGES.replace("{notified}", notified)
     total, copied, last = count(connection, "earlier.messages"), 0, -(2**63)
-    while copied < total:
-        copied += connection.execute(statement, (last, CHUNK)).rowcount
+    indexes = _drop_indexes(connection, "messages")
+    # Until nothing is left, whatever the count says: in a damaged file an index may count rows that are gone.
+    while found := connection.execute(statement, (last, CHUNK)).rowcount:
+        copied += found
         last = connection.execute("SELECT max(message_id) FROM main.messages").fetchone()[0]
         progress(copied, total)
+    for index in indexes:
+        connection.execute(index)
     query = "SELECT count(*) FROM earlier.messages WHERE status_state = ?"
     return int(connection.execute(query, (CANCELED,)).fetchone()[0])
 
@@ -229,6 +233,17 @@ def carry_counters_on(connection: sqlite3.Connection) -> None:
             used = max(used, connection.execute(query, (table,)).fetchone()[0] or 0)
         connection.execute("DELETE FROM main.sqlite_sequence WHERE name = ?", (table,))
         connection.execute("INSERT INTO main.sqlite_sequence (name, seq) VALUES (?, ?)", (table, used))
+
+
+def _drop_indexes(connection: sqlite3.Connection, table: str) -> list[str]:
+    """The statements that make them again: sorting once is several times as fast as keeping order."""
+    found = connection.execute(
+        "SELECT name, sql FROM main.sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL",
+        (table,),
+    ).fetchall()
+    for name, _ in found:
+        connection.execute(f'DROP INDEX main."{name}"')
+    return [sql for _, sql in found]
 
 
 def _card(text: object, *, director: bool) -> dict[str, object]:
