@@ -74,6 +74,12 @@ def test_json_has_the_same_facts(bare_program: Program, earlier: Path) -> None:
     assert report["canceled_messages"] == 1
 
 
+def test_placements_of_members_that_left_are_told_of(bare_program: Program, earlier: Path) -> None:
+    run_sql(earlier, "UPDATE members SET status = 'deregistered' WHERE member_id = 2")
+    done = bare_program.run("import", str(earlier), "--keep-placements")
+    assert "Left out, 1 placements of members that are not active.\n" in done.stdout
+
+
 @pytest.mark.parametrize("version", [1, 9])
 def test_the_binary_line(bare_program: Program, version: int) -> None:
     write_binary_line(bare_program.home / "old.db", version)
@@ -86,7 +92,10 @@ def test_who_stays_the_monitor_is_chosen(bare_program: Program, earlier: Path) -
     run_sql(earlier, SECOND_MONITOR)
     refused = bare_program.run("import", str(earlier))
     assert (refused.code, refused.stdout) == (1, "")
-    assert refused.stderr == "Error: active monitor duplicates prevent migration: fleet 3: members 2, 8\n"
+    assert refused.stderr == (
+        "Error: active monitor duplicates prevent migration: fleet 3: members 2, 8\n"
+        "Choose who stays in each fleet, for instance: --monitor 3=2\n"
+    )
     assert not bare_program.database_path.exists()
     assert bare_program.run("import", str(earlier), "--monitor", "3=1").code == 1
     done = bare_program.run("import", str(earlier), "--monitor", "3=8")

@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -27,7 +29,8 @@ from tests.support.earlier_files import BINARY_VERSIONS, write_binary_line, writ
 from cafleet.db.database import Database
 from cafleet.db.diagnosis import DatabaseState, diagnose
 from cafleet.db.earlier_format import ImportReport, Mending, TableCount, import_earlier
-from cafleet.db.head_schema import HEAD_VERSION
+from cafleet.db.earlier_rows import Progress
+from cafleet.db.head_schema import HEAD_SCHEMA, HEAD_VERSION
 from cafleet.db.migrate import setup_database
 from cafleet.errors import (
     CafleetError,
@@ -75,6 +78,7 @@ def bring_over(
     keep_placements: bool = False,
     monitors: Mapping[int, int] | None = None,
     mending: Mending = AS_IT_IS,
+    progress: Progress = lambda copied, total: None,
 ) -> ImportReport:
     return import_earlier(
         str(source),
@@ -83,7 +87,7 @@ def bring_over(
         monitors=monitors or {},
         mending=mending,
         now=NOW,
-        progress=lambda copied, total: None,
+        progress=progress,
     )
 
 
@@ -216,6 +220,25 @@ def test_a_log_of_a_killed_writer_comes_over_too(source: Path, target: Path) -> 
         target.unlink()
 
 
+def test_the_journal_of_a_killed_writer_is_played_back_on_a_copy(source: Path, target: Path) -> None:
+    big = "UPDATE messages SET text = hex(zeroblob(300000))"
+    kill_while_writing(source, big, commit=False)
+    assert (source.parent / "old.db-journal").stat().st_size > 0
+    before = folder_state(source.parent)
+    bring_over(source, target)
+    assert folder_state(source.parent) == before
+    check_messages(target, noted=True)
+
+
+def test_a_source_that_is_written_meanwhile_is_not_imported(source: Path, target: Path) -> None:
+    def write(copied: int, total: int) -> None:
+        run_sql(source, "UPDATE messages SET text = 'changed'")
+
+    with pytest.raises(ImportFailed, match="somebody writes to it; end what uses it, then try again"):
+        bring_over(source, target, progress=write)
+    assert not target.parent.exists()
+
+
 def test_a_source_in_use_is_read_at_one_moment(source: Path, target: Path) -> None:
     run_sql(source, "PRAGMA journal_mode=WAL")
     with held_by_another_process(
@@ -327,6 +350,69 @@ def test_a_line_that_is_not_known(source: Path, target: Path) -> None:
     assert "version 10 of the binary line is not known" in check_refused(source, target, ImportFailed)
     run_sql(source, "DROP TABLE refinery_schema_history")
     check_refused(source, target, ImportFailed)
+
+
+def damage(source: Path) -> None:
+    """Overwrite a page of its messages."""
+    run_sql(source, "UPDATE messages SET text = hex(zeroblob(100000)) WHERE message_id = 2")
+    page = rows(source, "SELECT rootpage FROM sqlite_master WHERE name = 'messages'")[0][0]
+    size = rows(source, "PRAGMA page_size")[0][0]
+    with source.open("r+b") as file:
+        file.seek((int(str(page)) - 1) * int(str(size)))
+        file.write(b"\xff" * int(str(size)))
+
+
+def lose_rows_that_an_index_has(source: Path) -> None:
+    """As an interrupted write to a bad disk might."""
+    with closing(sqlite3.connect(source)) as connection:
+        indexes = connection.execute(
+            "SELECT * FROM sqlite_master WHERE type = 'index' AND tbl_name = 'messages'"
+        ).fetchall()
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.execute("DELETE FROM sqlite_master WHERE type = 'index' AND tbl_name = 'messages'")
+        connection.commit()
+    with closing(sqlite3.connect(source)) as connection:
+        connection.execute("DELETE FROM messages WHERE message_id IN (3, 4)")
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.executemany("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", indexes)
+        connection.commit()
+
+
+def test_a_damaged_source_is_called_so(source: Path, target: Path) -> None:
+    damage(source)
+    told = check_refused(source, target, ImportFailed)
+    assert told.startswith(f"{source} was not imported: it is damaged (")
+    assert str(target) not in told
+
+
+def test_a_source_whose_counts_are_wrong_comes_to_an_end(source: Path, target: Path) -> None:
+    lose_rows_that_an_index_has(source)
+    assert "messages: 5 rows became 3" in check_refused(source, target, ImportFailed)
+
+
+def test_a_name_that_is_no_text_is_told_of_the_source(source: Path, target: Path) -> None:
+    run_sql(source, "UPDATE members SET name = CAST(x'ff41' AS TEXT) WHERE member_id = 7")
+    told = check_refused(source, target, ImportFailed)
+    assert "not imported: Could not decode to UTF-8" in told
+
+
+def test_a_target_that_cannot_be_opened_is_not_called_full(source: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    told = check_refused(source, folder, DatabaseUnreadable)
+    assert told == f"cannot open database {folder}: it is a directory"
+
+
+def test_a_refused_import_leaves_no_folder(source: Path, tmp_path: Path) -> None:
+    add_second_monitor(source)
+    check_refused(source, tmp_path / "a" / "b" / "team.db", MonitorDuplicates)
+    assert not (tmp_path / "a").exists()
+
+
+def test_the_indexes_are_those_of_a_new_file(source: Path, target: Path) -> None:
+    bring_over(source, target)
+    found = set(rows(target, "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+    assert set(HEAD_SCHEMA.items()) <= found
 
 
 def test_a_source_with_a_missing_column(source: Path, target: Path) -> None:
@@ -459,15 +545,7 @@ def test_a_directors_card_carries_no_marker(source: Path, target: Path) -> None:
 
 def test_progress_counts_the_messages(source: Path, target: Path) -> None:
     seen: list[tuple[int, int]] = []
-    import_earlier(
-        str(source),
-        str(target),
-        keep_placements=False,
-        monitors={},
-        mending=Mending(str, str),
-        now=NOW,
-        progress=lambda copied, total: seen.append((copied, total)),
-    )
+    bring_over(source, target, progress=lambda copied, total: seen.append((copied, total)))
     assert seen == [(5, 5)]
 
 
@@ -497,8 +575,7 @@ def test_an_import_that_is_ended_can_be_done_again(
     assert killed.returncode == -end
     if start == "missing":
         assert not target.exists()
-        if end is signal.SIGINT:
-            assert os.listdir(target.parent) == []
+        assert target.parent.exists() == (end is signal.SIGKILL), "the new folder goes, too"
     else:
         assert rows(target, "SELECT count(*) FROM fleets") == [(0,)]
     assert bring_over(source, target).tables[3].target == 5
@@ -522,4 +599,4 @@ def test_a_disk_that_fails_leaves_no_target(source: Path, target: Path) -> None:
         text=True,
     )
     assert "was not imported: the disk refused to read or write" in finished.stdout
-    assert os.listdir(target.parent) == []
+    assert not target.parent.exists()

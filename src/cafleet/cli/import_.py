@@ -6,7 +6,7 @@ from cafleet.cli.escapes import escape
 from cafleet.cli.output import Output
 from cafleet.cli.table import show_table
 from cafleet.db.earlier_format import ImportReport, Mending, import_earlier
-from cafleet.errors import UsageError
+from cafleet.errors import MonitorDuplicates, UsageError
 from cafleet.folders import absolute_path
 from cafleet.runtime import Runtime
 
@@ -28,12 +28,16 @@ def import_(runtime: Runtime, values: Values, out: Output) -> int:
             now=runtime.now(),
             progress=progress,
         )
+    except MonitorDuplicates as error:
+        choice = " ".join(f"--monitor {fleet}={min(ids)}" for fleet, ids in sorted(error.duplicates.items()))
+        error.add_note(f"Choose who stays in each fleet, for instance: {choice}")
+        raise
     finally:
         out.progress("")
     if out.as_json:
         out.json(_record(report))
     else:
-        _show(report, out)
+        _show(report, values.flag("keep_placements"), out)
     return 0
 
 
@@ -67,22 +71,24 @@ def _record(report: ImportReport) -> dict[str, object]:
     }
 
 
-def _show(report: ImportReport, out: Output) -> None:
+def _show(report: ImportReport, kept_placements: bool, out: Output) -> None:
     out.write(f"Imported {escape(report.source)} ({escape(report.line)}) into {escape(report.target)}.")
     columns = ("table", "source", "imported", "added", "left_out")
     show_table(columns, [(t.table, t.source, t.target, t.added, t.left_out) for t in report.tables], out)
-    for line in _remarks(report):
+    for line in _remarks(report, kept_placements):
         out.write(line)
     out.write("Next: 'cafleet setup' installs this version's skills.")
 
 
-def _remarks(report: ImportReport) -> list[str]:
+def _remarks(report: ImportReport, kept_placements: bool) -> list[str]:
     """What a reader of the counts may wonder about."""
     lines = [
         f"Not kept, has no place any more: {table}, {rows} rows." for table, rows in report.not_kept.items()
     ]
     placements = next(table for table in report.tables if table.table == "member_placements")
-    if placements.left_out:
+    if placements.left_out and kept_placements:
+        lines.append(f"Left out, {placements.left_out} placements of members that are not active.")
+    elif placements.left_out:
         lines.append(
             f"Left out, {placements.left_out} placements: these fleets can be read, and are ended with"
             " 'cafleet fleet delete'. New work takes a new fleet."

@@ -2,8 +2,8 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from typing import NamedTuple
 
@@ -14,11 +14,10 @@ from cafleet.db.diagnosis import EARLIER_TABLES, DatabaseState, diagnose, index_
 from cafleet.db.earlier_names import TABLES as RENAMED_TABLES
 from cafleet.db.earlier_names import attach_renamed
 from cafleet.db.earlier_rows import Mending, Progress
-from cafleet.db.failures import database_error
+from cafleet.db.failures import CORRUPT_CODES, database_error, primary_code
 from cafleet.db.migrate import is_unused, make_directories, setup_database
 from cafleet.db.workshop import Workshop, sweep
 from cafleet.errors import (
-    DatabaseBusy,
     DatabaseUnreadable,
     ImportFailed,
     ImportTargetInUse,
@@ -95,8 +94,8 @@ def import_earlier(
     try:
         _check_source(source)
         _check_target(target)
-        with _readable(connections.real_path(source)) as uri:
-            filler = _Filler(source, target, uri, keep_placements, monitors, mending, now, progress)
+        with _readable(connections.real_path(source)) as reading:
+            filler = _Filler(source, target, reading, keep_placements, monitors, mending, now, progress)
             if _is_free(target):
                 return _fill_new(filler)
             setup_database(target, now)
@@ -104,7 +103,19 @@ def import_earlier(
     except OSError as error:
         raise ImportFailed(source, str(error)) from error
     except sqlite3.DatabaseError as error:
-        raise ImportFailed(source, str(database_error(error, target))) from error
+        raise ImportFailed(source, _reason(error, source, target)) from error
+
+
+def _reason(error: sqlite3.DatabaseError, source: str, target: str) -> str:
+    """What is wrong, and with which of the two: what cannot be read is old, what cannot be written is new."""
+    code = primary_code(error)
+    if code in CORRUPT_CODES:
+        return (
+            f"it is damaged ({error}); take a backup of it, or what \"sqlite3 '{source}' .recover\" can save"
+        )
+    if code in (0, sqlite3.SQLITE_ERROR):  # 0: a text that is not UTF-8.
+        return str(error)
+    return str(database_error(error, target))
 
 
 def _check_source(source: str) -> None:
@@ -120,10 +131,12 @@ def _check_source(source: str) -> None:
 
 
 def _check_target(target: str) -> None:
-    state = diagnose(target).state
-    if state in (DatabaseState.MISSING, DatabaseState.EMPTY):
+    found = diagnose(target)
+    if found.state in (DatabaseState.MISSING, DatabaseState.EMPTY):
         return
-    if state is not DatabaseState.CURRENT or not is_unused(target):
+    if found.state is DatabaseState.UNREADABLE:
+        raise refusal(target, found) or AssertionError(found)
+    if found.state is not DatabaseState.CURRENT or not is_unused(target):
         raise ImportTargetInUse(target)
 
 
@@ -133,22 +146,30 @@ def _is_free(target: str) -> bool:
     return not any(os.path.lexists(file + suffix) for suffix in ("", "-wal", "-shm", "-journal"))
 
 
+class _Reading(NamedTuple):
+    """How the source can be read without changing a byte of it or beside it."""
+
+    uri: str
+    """SQLite's name for it, or for a copy of it."""
+    is_of_one_moment: Callable[[], bool] = lambda: True
+    """Asked at the end: False where what was read may be half old, half new."""
+
+
 @contextmanager
-def _readable(file: str) -> Iterator[str]:
-    """SQLite's name under which the source can be read without changing a byte of it or beside it."""
+def _readable(file: str) -> Iterator[_Reading]:
     before = connections.signature(file)
     if not connections.size_of(file + "-wal") and not connections.size_of(file + "-journal"):
-        yield connections.file_uri(file, "mode=ro&immutable=1")
-        if connections.signature(file) != before:
-            raise DatabaseBusy  # Somebody still writes: what was read may be half old, half new.
+        uri = connections.file_uri(file, "mode=ro&immutable=1")
+        yield _Reading(uri, lambda: connections.signature(file) == before)
         return
     in_place = connections.file_uri(file, "mode=ro&readonly_shm=1")
     if index_fits(file) and _opens(in_place):
-        yield in_place
+        yield _Reading(in_place)
         return
     copy = private_copy(file)
     try:
-        yield connections.file_uri(copy.path, "mode=ro")
+        # To be written, too: the journal of an interrupted writer is first played back.
+        yield _Reading(connections.file_uri(copy.path, "mode=rw"))
     finally:
         copy.close()
 
@@ -165,12 +186,28 @@ def _opens(uri: str) -> bool:
 def _fill_new(filler: "_Filler") -> ImportReport:
     """Build the new file somewhere else: a killed import leaves nothing at the target's place."""
     target = connections.real_path(filler.target)
-    make_directories(os.path.dirname(target))
-    with Workshop(target) as workshop:
+    with _folder_of(target), Workshop(target) as workshop:
         setup_database(workshop.file, filler.now)
         report = filler.fill(workshop.file, fresh=True)
         publish(workshop.file, target)
     return report
+
+
+@contextmanager
+def _folder_of(target: str) -> Iterator[None]:
+    """Make the folder, and those above it; where the import fails, those that are new go again."""
+    folder, new = os.path.dirname(target), list[str]()
+    while not os.path.isdir(folder):
+        new.append(folder)
+        folder = os.path.dirname(folder)
+    make_directories(os.path.dirname(target))
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # Somebody else uses it already.
+            for folder in new:
+                os.rmdir(folder)
+        raise
 
 
 class _Filler(NamedTuple):
@@ -178,7 +215,7 @@ class _Filler(NamedTuple):
 
     source: str
     target: str
-    uri: str
+    reading: _Reading
     keep_placements: bool
     monitors: Mapping[int, int]
     mending: Mending
@@ -198,7 +235,10 @@ class _Filler(NamedTuple):
                 connection.execute("PRAGMA synchronous=OFF")
             attached = self._attach(connection)
             connection.execute("BEGIN IMMEDIATE")
-            report = self._copy(connection)
+            try:
+                report = self._copy(connection)
+            finally:
+                self._check_moment()  # First: a file that changes looks damaged, too.
             connection.execute("COMMIT")
             if fresh:
                 for name in attached:
@@ -211,13 +251,17 @@ class _Filler(NamedTuple):
             _to_disk(file)
         return report
 
+    def _check_moment(self) -> None:
+        if not self.reading.is_of_one_moment():
+            raise ImportFailed(self.source, "somebody writes to it; end what uses it, then try again")
+
     def _attach(self, connection: sqlite3.Connection) -> tuple[str, ...]:
         """Make the source's tables available as `earlier.…`; the names of what was attached."""
-        connection.execute("ATTACH ? AS earlier", (self.uri,))
+        connection.execute("ATTACH ? AS earlier", (self.reading.uri,))
         if not earlier_rows.earlier_tables(connection) >= RENAMED_TABLES:
             return ("earlier",)
         connection.execute("DETACH earlier")
-        attach_renamed(connection, self.uri)
+        attach_renamed(connection, self.reading.uri)
         return ("earlier", "oldest")
 
     def _copy(self, connection: sqlite3.Connection) -> ImportReport:
