@@ -42,7 +42,7 @@ def _installing(runtime: Runtime, names: list[str]) -> list[tuple[str, Step]]:
 
 
 def _attempt(name: str, step: Step, out: Output, said: set[str]) -> bool:
-    """`said`: what went wrong before. A database that is refused fails each agent's step, and is told once."""
+    """`said`: what went wrong before. A refused database fails each agent's step, and is told once."""
     try:
         for line in step():
             out.write(f"{name}: {line}")
