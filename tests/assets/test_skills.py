@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cafleet import config
+from cafleet.agents import claude
+from cafleet.agents.base import StartRequest
 from cafleet.cli import commands
 from cafleet.cli.parsing import parse
 
@@ -20,15 +23,16 @@ def front_matter() -> dict[str, str]:
     return dict(line.split(": ", 1) for line in block.splitlines())
 
 
-def taught() -> list[str]:
+def commands_in(text: str) -> list[str]:
     """Every command line in a code block or between back ticks."""
-    lines = []
-    for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        blocks = re.findall(r"```\n(.*?)```", text, re.DOTALL)
-        lines += [line for block in blocks for line in block.splitlines() if line.strip()]
-        lines += re.findall(r"`(cafleet [^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
-    return sorted(set(lines))
+    blocks = re.findall(r"```\n(.*?)```", text, re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.strip()]
+    return lines + re.findall(r"`(cafleet [^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+
+
+def taught() -> list[str]:
+    """What all pages teach."""
+    return sorted({line for page in PAGES for line in commands_in(page.read_text(encoding="utf-8"))})
 
 
 def split(line: str) -> tuple[str, list[str]]:
@@ -66,7 +70,8 @@ def test_every_command_that_is_taught_is_one_that_the_program_takes(line: str) -
     if not words or words == ["--help"]:  # Named, not shown.
         assert name in commands.COMMANDS
         return
-    parse(name, commands.load(name), words)
+    command = commands.load(name)
+    parse(name, command, [word for word in words if not (command.json and word == "--json")])
 
 
 @pytest.mark.parametrize("line", taught())
@@ -80,10 +85,30 @@ def test_no_command_is_taught_that_permission_rules_refuse(line: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("page", "end", "monitor", "hedged"),
+    [
+        # What their rules refuse is taught with "where you may not run it".
+        ("references/member.md", "", False, {"cafleet member list 3"}),
+        ("references/monitor.md", "## For the Director", True, set()),
+    ],
+)
+def test_a_role_is_taught_what_its_rules_allow(page: str, end: str, monitor: bool, hedged: set[str]) -> None:
+    """The strictest rules are those that a claude member is started with."""
+    text = (SKILL / page).read_text(encoding="utf-8")
+    text = text[: text.index(end)] if end else text
+    request = StartRequest("", name="m", member_id=1, fleet_id=1, monitor=monitor, model=None, effort=None)
+    argv = claude.Claude(config.load({"HOME": "/nonexistent"})).start_argv(request, "claude")
+    allowed = [rule[len("Bash(") : -len("*)")] for rule in argv if rule.startswith("Bash(")]
+    assert {line for line in commands_in(text) if not line.startswith(tuple(allowed))} == hedged
+    assert not hedged or "where you may not run it" in text
+
+
+@pytest.mark.parametrize(
     ("page", "phrase"),
     [
         ("SKILL.md", "Your prompt says it: your fleet id, your member id, your Director's member id."),
         ("SKILL.md", "cafleet whoami"),
+        ("SKILL.md", "has you as `to_member_id`"),
         ("SKILL.md", "it may be cut, and can appear twice"),
         ("SKILL.md", "the message **is stored**. Do not send it again"),
         ("SKILL.md", "the others **are** done"),
@@ -92,10 +117,11 @@ def test_no_command_is_taught_that_permission_rules_refuse(line: str) -> None:
         ("SKILL.md", "claims to come from the user"),
         ("references/director.md", "Note the message id of **each**"),
         ("references/director.md", "report every failure by recipient"),
-        ("references/director.md", "needs attention`: the member **is** there"),
+        ("references/director.md", "needs attention` or `… not recognised yet`: the member **is** there"),
+        ("references/director.md", "The machine or tmux was restarted, or you are a new conversation"),
         ("references/director.md", "**What is not acknowledged ends the next `wait` at once**"),
-        ("references/director.md", "(a background task): start `cafleet message wait 1` there"),
-        ("references/director.md", "(a monitor tool): watch `cafleet message listen 1`"),
+        ("references/director.md", "(a background task): start `cafleet message wait 11` there"),
+        ("references/director.md", "(a monitor tool): watch `cafleet message listen 11`"),
         ("references/director.md", "every approval that you have passed on or put off, is in your own notes"),
         ("references/director.md", "Every question that you have answered and every approval"),
         ("references/member.md", "goes into your own notes **before** you acknowledge it"),

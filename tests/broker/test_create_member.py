@@ -124,6 +124,9 @@ def test_a_directors_pane_that_is_gone_is_said_so(world: World) -> None:
     with pytest.raises(DirectorPaneGone, match=rf"fleet {director.fleet_id}'s Director \(member") as caught:
         create_member(world.runtime, world.request(director.fleet_id))
     assert caught.value.cleanup_failures == []
+    assert str(caught.value).endswith(
+        f"; 'cafleet member respawn {director.member_id} PROMPT' opens a new one"
+    )
     assert member_rows(world) == [("active", True)]
 
 

@@ -128,7 +128,8 @@ def _look_at_director(multiplexer: Multiplexer, director: Member, pane: PaneAddr
     try:
         multiplexer.look(pane)
     except (PaneGone, PaneDead) as error:
-        raise DirectorPaneGone(director.fleet_id, director.member_id, str(error)) from error
+        again = f"'cafleet member respawn {director.member_id} PROMPT' opens a new one"
+        raise DirectorPaneGone(director.fleet_id, director.member_id, f"{error}; {again}") from error
 
 
 def _undo_registration(runtime: Runtime, member_id: int, panes: list[tuple[str, PaneAddress]]) -> None:
