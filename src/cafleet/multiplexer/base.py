@@ -4,12 +4,39 @@ Whoever types holds the pane's lock (`pane_lock.py`); a backend itself takes no 
 """
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from cafleet.errors import MultiplexerError
+
+CALL_TIMEOUT_SECONDS = 5.0
+"""How long one call of the multiplexer's program may take."""
+KILL_GRACE_SECONDS = 2.0
+"""How long the programs of a pane that is closed may take to end by themselves."""
+CLOSE_DELAY_SECONDS = 0.5
+"""How much later a pane closes that the caller itself runs in, so that it can still reply."""
 LEAST_COLUMNS, LEAST_ROWS = 38, 10
 """The smallest pane that is opened for an agent, in cells: a smaller screen could not be read."""
 ROOMY_COLUMNS = 80
 """A pane that has this width twice is split side by side."""
+
+
+class SplitSide(StrEnum):
+    """Where the new half of a split pane is."""
+
+    RIGHT = "right"
+    DOWN = "down"
+    NONE = "none"
+    """Nowhere: a half would be too small for an agent's screen."""
+
+
+def split_side(width: int, height: int) -> SplitSide:
+    """How a pane of this size, in cells, is split for an agent."""
+    if width > 2 * ROOMY_COLUMNS:
+        return SplitSide.RIGHT
+    if height > 2 * LEAST_ROWS and width >= LEAST_COLUMNS:
+        return SplitSide.DOWN
+    return SplitSide.NONE
 
 
 class PaneAddress(NamedTuple):
@@ -136,3 +163,9 @@ def is_one_line(text: str) -> bool:
     return bool(text) and not any(
         character < " " or "\x7f" <= character <= "\x9f" or character in "\u2028\u2029" for character in text
     )
+
+
+def check_pasted(text: str) -> None:
+    """Raises MultiplexerError: `text` is not one line that can be pasted."""
+    if not is_one_line(text):
+        raise MultiplexerError("only one line without control characters can be pasted")

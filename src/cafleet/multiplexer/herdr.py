@@ -18,22 +18,22 @@ from typing import Any
 from cafleet.errors import MultiplexerError, MultiplexerTimeout, NotInMultiplexer, PaneBusy, PaneGone
 from cafleet.multiplexer import child, launch_file, processes, screen_text
 from cafleet.multiplexer.base import (
-    LEAST_COLUMNS,
-    LEAST_ROWS,
-    ROOMY_COLUMNS,
+    CALL_TIMEOUT_SECONDS,
+    CLOSE_DELAY_SECONDS,
+    KILL_GRACE_SECONDS,
     LaunchSpec,
     PaneAddress,
     PaneStatus,
     PaneView,
-    is_one_line,
+    SplitSide,
+    check_pasted,
+    split_side,
 )
+from cafleet.multiplexer.server_name import expect_same, recorded_server, server_name
 
-CALL_TIMEOUT_SECONDS = 5.0
-KILL_GRACE_SECONDS = 2.0
 PROMPT_TIMEOUT_SECONDS = 10.0
 """How long the shell of a new pane may take to its first prompt."""
 LONGEST_CAPTURE_LINES = 1000
-_CLOSE_DELAY_SECONDS = 0.5
 _POLL_SECONDS = 0.05
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
 _GONE_CODES = frozenset(("pane_not_found", "not_found", "tab_not_found", "server_not_running"))
@@ -58,8 +58,9 @@ class Herdr:
             raise NotInMultiplexer(
                 "not inside a herdr pane: HERDR_ENV, HERDR_SOCKET_PATH or HERDR_PANE_ID is not set"
             )
-        server = f"{os.uname().nodename}|{path}|{self._server_pid(path)}"
-        return _address(server, self._call(path, "pane", "get", pane)["pane"])
+        return _address(
+            server_name(path, self._server_pid(path)), self._call(path, "pane", "get", pane)["pane"]
+        )
 
     def open_pane(self, beside: PaneAddress, launch: LaunchSpec) -> PaneAddress:
         """A new pane beside another one; the focus stays. Its shell becomes the launcher."""
@@ -87,8 +88,7 @@ class Herdr:
     def paste(self, pane: PaneAddress, text: str, *, settle_seconds: float) -> PaneView:
         """One bracketed paste of one line. `send-text` passes bytes on as they are, so the paste's
         own marks go with the text."""
-        if not is_one_line(text):
-            raise MultiplexerError("only one line without control characters can be pasted")
+        check_pasted(text)
         path = self._ready(pane)
         self._call(path, "pane", "send-text", pane.pane, _PASTE_START + text + _PASTE_END)
         time.sleep(settle_seconds)
@@ -108,11 +108,7 @@ class Herdr:
         # Read with styles: a plain read of an idle agent's history makes herdr scroll the agent.
         how = ("--source", "recent-unwrapped", "--lines", str(LONGEST_CAPTURE_LINES), "--format", "ansi")
         rows = self._run(path, "pane", "read", pane.pane, *how).split("\n")
-        plain = screen_text.plain_rows(rows)
-        while plain and not plain[-1]:
-            plain.pop()
-        shown = screen_text.styled_rows(rows)[: len(plain)] if ansi else plain
-        return "\n".join(f"{row}\x1b[0m" if "\x1b" in row else row for row in shown[-count:])
+        return screen_text.last_rows(rows, count, ansi=ansi)
 
     def list_panes(self, server: str | None) -> dict[str, PaneStatus]:
         """Every pane by id; empty where the server is gone, another one now, or on another host.
@@ -140,7 +136,7 @@ class Herdr:
         inside = shell is not None and processes.end_pane_processes(int(shell), KILL_GRACE_SECONDS)
         close = ("pane", "close", pane.pane)
         if inside:
-            child.run_later(_CLOSE_DELAY_SECONDS, self._found(), close, self._environ_for(path))
+            child.run_later(CLOSE_DELAY_SECONDS, self._found(), close, self._environ_for(path))
             return True
         with contextlib.suppress(PaneGone):  # It closes by itself when its program ends.
             self._call(path, *close)
@@ -157,18 +153,9 @@ class Herdr:
 
     def _prove_server(self, name: str | None) -> str:
         """The socket of the server that a placement names, if that very server still answers there."""
-        if name is None:
-            raise PaneGone("its herdr server was not recorded")
-        host, _, rest = name.partition("|")
-        path, _, pid = rest.rpartition("|")
-        if not (os.path.isabs(path) and pid.isascii() and pid.isdigit()):
-            raise PaneGone(f"'{name}' names no herdr server")
-        if host != os.uname().nodename:
-            raise PaneGone(f"its herdr server is on another host ({host})")
-        now = self._server_pid(path)
-        if str(now) != pid:
-            raise PaneGone(f"its herdr server is gone: another one (pid {now}) listens at {path}")
-        return path
+        server = recorded_server(name, "herdr")
+        expect_same(server, str(self._server_pid(server.socket)), "herdr")
+        return server.socket
 
     def _prove(self, pane: PaneAddress) -> str:
         """The socket of the pane's server. Whether the pane is there the next command tells.
@@ -224,13 +211,9 @@ class Herdr:
         """The record of a new pane, or of a new tab's pane where a split would be too small."""
         width, height = self._size(path, beside)
         workspace = self._call(path, "pane", "get", beside)["pane"]["workspace_id"]
-        direction = ""
-        if width > 2 * ROOMY_COLUMNS:
-            direction = "right"
-        elif height > 2 * LEAST_ROWS and width >= LEAST_COLUMNS:
-            direction = "down"
-        if direction:
-            made = self._call(path, "pane", "split", beside, "--direction", direction, "--no-focus")["pane"]
+        side = split_side(width, height)
+        if side is not SplitSide.NONE:
+            made = self._call(path, "pane", "split", beside, "--direction", side.value, "--no-focus")["pane"]
         else:
             made = self._call(path, "tab", "create", "--workspace", workspace, "--no-focus")["root_pane"]
         record: dict[str, Any] = made

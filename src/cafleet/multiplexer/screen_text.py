@@ -33,6 +33,16 @@ def plain_rows(rows: list[str]) -> list[str]:
     return [_SGR.sub("", _clean(row, "")[0]).rstrip() for row in rows]
 
 
+def last_rows(rows: list[str], count: int, *, ansi: bool) -> str:
+    """The last `count` captured rows as one text, without blank ones at the end; with colours only where
+    they are asked for, and none of them runs over its row's end."""
+    plain = plain_rows(rows)
+    while plain and not plain[-1]:
+        plain.pop()
+    shown = styled_rows(rows)[: len(plain)] if ansi else plain
+    return "\n".join(f"{row}\x1b[0m" if "\x1b" in row else row for row in shown[-count:])
+
+
 def printable(text: str) -> str:
     """One line of a program's text (a title, a command name) without control characters."""
     return _CONTROL.sub("", text)

@@ -12,15 +12,21 @@ from collections.abc import Mapping, Sequence
 from cafleet.errors import MultiplexerError, NotInMultiplexer, PaneBusy, PaneGone
 from cafleet.multiplexer import child, launch_file, own_pane, processes, screen_text
 from cafleet.multiplexer import tmux_formats as formats
-from cafleet.multiplexer.base import LaunchSpec, PaneAddress, PaneStatus, PaneView, is_one_line
+from cafleet.multiplexer.base import (
+    CALL_TIMEOUT_SECONDS,
+    CLOSE_DELAY_SECONDS,
+    KILL_GRACE_SECONDS,
+    LaunchSpec,
+    PaneAddress,
+    PaneStatus,
+    PaneView,
+    check_pasted,
+)
 from cafleet.multiplexer.server_name import Server, expect_same, recorded_server, server_name
 from cafleet.multiplexer.tmux_formats import Opened, Target, Where
 from cafleet.multiplexer.tmux_layout import placings
 
-CALL_TIMEOUT_SECONDS = 5.0
-KILL_GRACE_SECONDS = 2.0
 LONGEST_CAPTURE_LINES = 100_000
-_CLOSE_DELAY_SECONDS = 0.5
 _REFUSED = "cafleet:refused"
 _OUTER_HERDR = "HERDR_*"
 """A tmux server that was started in a herdr pane hands that pane's variables on; they are not true here."""
@@ -73,8 +79,7 @@ class Tmux:
 
     def paste(self, pane: PaneAddress, text: str, *, settle_seconds: float) -> PaneView:
         """One bracketed paste of one line; nothing is pasted into a pane that could not take it."""
-        if not is_one_line(text):
-            raise MultiplexerError("only one line without control characters can be pasted")
+        check_pasted(text)
         target = formats.target(pane)
         buffer = f"cafleet-{os.getpid()}-{time.monotonic_ns()}"
         return self._type(
@@ -102,11 +107,7 @@ class Tmux:
         )
         pid, *rows = formats.lines(output)
         expect_same(target.server, pid, "tmux")
-        plain = screen_text.plain_rows(rows)
-        while plain and not plain[-1]:
-            plain.pop()
-        shown = screen_text.styled_rows(rows)[: len(plain)] if ansi else plain
-        return "\n".join(f"{row}\x1b[0m" if "\x1b" in row else row for row in shown[-count:])
+        return screen_text.last_rows(rows, count, ansi=ansi)
 
     def list_panes(self, server: str | None) -> dict[str, PaneStatus]:
         """Every pane by id; empty where the server is gone, another one now, or on another host."""
@@ -128,7 +129,7 @@ class Tmux:
         inside = processes.end_pane_processes(where.pane_pid, KILL_GRACE_SECONDS, ended=where.dead)
         close = f"kill-pane -t {target.pane}"
         if inside:
-            close = f"run-shell -b -d {_CLOSE_DELAY_SECONDS} -C '{close}'"
+            close = f"run-shell -b -d {CLOSE_DELAY_SECONDS} -C '{close}'"
         with contextlib.suppress(PaneGone):  # It closes by itself when its program ends.
             self._run(target.server, "if-shell", "-F", formats.same_server(target.server), close)
         return True

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cafleet.multiplexer.base import LEAST_COLUMNS, LEAST_ROWS, ROOMY_COLUMNS
+from cafleet.multiplexer.base import LEAST_COLUMNS, LEAST_ROWS, SplitSide, split_side
 from cafleet.multiplexer.tmux_formats import OPENED_FORMAT, Target, Where
 
 
@@ -12,13 +12,14 @@ def placings(target: Target, where: Where, argv: Sequence[str]) -> list[tuple[st
     A pane that is too small for an agent's screen is no place: its state could not be read.
     """
     made = ("-d", "-P", "-F", OPENED_FORMAT)
-    sideways = where.width > 2 * ROOMY_COLUMNS
-    split = ("split-window", *made, *(("-h",) if sideways else ()), "-t", target.pane, "--", *argv)
+    side = split_side(where.width, where.height)
+    sideways = ("-h",) if side is SplitSide.RIGHT else ()
+    split = ("split-window", *made, *sideways, "-t", target.pane, "--", *argv)
     tile = ("select-layout", "-t", target.pane, "tiled")
     placings = []
     if where.zoomed:
         pass  # Whoever zoomed a pane wants to see it alone: a split would end that.
-    elif sideways or (where.height > 2 * LEAST_ROWS and where.width >= LEAST_COLUMNS):
+    elif side is not SplitSide.NONE:
         placings.append(split)
     elif _tiles_are_usable(where):
         placings.append((*tile, ";", *split, ";", *tile))
