@@ -33,6 +33,10 @@ class Runtime:
         self.multiplexer_for = multiplexer_for
         self.now = now
 
-    def for_another_thread(self) -> "Runtime":
-        """The same with a database object of its own, which belongs to one thread; its user closes that."""
-        return Runtime(self.config, self.database.another(), self.multiplexer_for, self.now)
+    def for_another_thread(self, *, busy_timeout_seconds: float | None = None) -> "Runtime":
+        """The same with a database object of its own, which belongs to one thread; its user closes that.
+
+        `busy_timeout_seconds`: how long it waits for a locked file; None: as long as this one.
+        """
+        database = self.database.another(busy_timeout_seconds=busy_timeout_seconds)
+        return Runtime(self.config, database, self.multiplexer_for, self.now)

@@ -1,17 +1,24 @@
 """Completion in the three real shells, each in a pane: what a person sees and gets with Tab."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.database import held_by_another_process, run_sql
+from tests.support.fleet_builder import World
 from tests.support.program import Program, seed_team
 from tests.support.tmux_server import TmuxServer
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE_SECONDS, wait_until
 
-from cafleet.cli import commands
+from cafleet.cli import candidates, commands
+from cafleet.db.database import Database
+from cafleet.errors import DatabaseBusy
 
 SHELLS = ("bash", "zsh", "fish")
 TAB = "Tab"
+OTHER = r"other $(date) \d"
+"""A name in which a shell could find something to do."""
 
 
 @pytest.fixture
@@ -20,7 +27,7 @@ def program(tmp_path: Path) -> Program:
     made = Program(tmp_path)
     made.run("setup")
     seed_team(made, "ann", "bob: x")
-    seed_team(made, fleet="other $(date)")
+    seed_team(made, fleet=OTHER)
     return made
 
 
@@ -84,8 +91,8 @@ def test_a_shell_completes_commands_options_and_ids(
     shell.tab("cafleet message ", "broadcast", "listen", "poll", "send")
     shell.tab("cafleet message send --fr", "--from")
     shell.tab("cafleet message poll ", "director (team)", "ann (team)", "bob: x (team)")
-    shell.tab("cafleet message send --from 1 --to ", "ann (team)", "director (other $(date))")
-    shell.tab("cafleet fleet show ", "team", "other $(date)")
+    shell.tab("cafleet message send --from 1 --to ", "ann (team)", f"director ({OTHER})")
+    shell.tab("cafleet fleet show ", "team", OTHER)
     shell.tab("cafleet fleet create --coding-agent cl", "--coding-agent claude")
     shell.tab("cafleet completion z", "cafleet completion zsh")
 
@@ -103,19 +110,32 @@ def test_the_only_one_is_inserted_without_its_name(
 
 def test_the_lists_that_scripts_ask_for(program: Program) -> None:
     assert program.run("completion", "members").stdout.split("\n") == [
-        "4\tdirector (other $(date))",
+        f"4\tdirector ({OTHER})",
         "1\tdirector (team)",
         "2\tann (team)",
         "3\tbob: x (team)",
         "",
     ]
-    assert program.run("completion", "fleets").stdout == "2\tother $(date)\n1\tteam\n"
+    assert program.run("completion", "fleets").stdout == f"2\t{OTHER}\n1\tteam\n"
     assert "claude\n" in program.run("completion", "agents").stdout
     assert program.run("completion", "tcsh") == (
         2,
         "",
         "Error: SHELL must be one of bash, zsh, fish (got 'tcsh')\n",
     )
+
+
+def test_a_locked_database_is_not_waited_for(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    path = Path(world.database.path)
+    world.close()
+    run_sql(path, "PRAGMA journal_mode=DELETE")  # Where a writer keeps readers out.
+    patient = Database(str(path), busy_timeout_seconds=DEADLINE_SECONDS)
+    started = time.monotonic()
+    with held_by_another_process(path, "BEGIN EXCLUSIVE"), pytest.raises(DatabaseBusy):
+        list(candidates.lines(world.runtime_with(patient), "members"))
+    assert time.monotonic() - started < DEADLINE_SECONDS
+    patient.close()
 
 
 @pytest.mark.parametrize("name", SHELLS)
@@ -128,11 +148,12 @@ def test_a_script_needs_no_database_and_names_every_command(tmp_path: Path, name
     assert program.run("completion", "members").code == 1
 
 
+@pytest.mark.parametrize("name", SHELLS)
 def test_nothing_is_offered_by_a_shell_without_a_database(
-    tmux_servers: Callable[..., TmuxServer], tmp_path: Path
+    tmux_servers: Callable[..., TmuxServer], tmp_path: Path, name: str
 ) -> None:
     program = Program(tmp_path)
-    shell = Shell(tmux_servers().start(), program, "bash")
+    shell = Shell(tmux_servers().start(), program, name)
     shell.type("cafleet message poll ")
     tmux_server = shell._server
     tmux_server.run("send-keys", "-t", shell.pane, TAB)

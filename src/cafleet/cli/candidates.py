@@ -8,16 +8,28 @@ from cafleet.cli.escapes import escape
 from cafleet.errors import Conflict, NotFound
 from cafleet.runtime import Runtime
 
+PATIENCE_SECONDS = 0.05
+"""How long a locked database is waited for: somebody has pressed a key and sees nothing until then."""
+
 
 def lines(runtime: Runtime, wanted: str) -> Iterator[str]:
     """Candidates for `fleets`, `members` or `agents`, most with a tab and an explanation.
 
     Raises:
-        DatabaseError: there is nothing that could be offered.
+        DatabaseError: there is nothing that could be offered, or not at once.
     """
     if wanted == "agents":
         yield from registry.known(runtime.config)
         return
+    runtime = runtime.for_another_thread(busy_timeout_seconds=PATIENCE_SECONDS)
+    try:
+        yield from _stored(runtime, wanted)
+    finally:
+        runtime.database.close()
+
+
+def _stored(runtime: Runtime, wanted: str) -> Iterator[str]:
+    """What the database knows."""
     for overview in fleets.list_fleets(runtime):
         fleet = overview.fleet
         if wanted == "fleets":

@@ -29,7 +29,9 @@ _cafleet_ids() {
 _ZSH = """
 _cafleet_ids() {
   local -a found
-  found=("${(@f)$(cafleet completion $1 2>/dev/null)}")
+  found=(${(f)"$(cafleet completion $1 2>/dev/null)"})
+  (( $#found )) || return 1
+  found=("${(@)found//\\\\/\\\\\\\\}")
   found=("${(@)found//:/\\\\:}")
   found=("${(@)found/$'\\t'/:}")
   _describe -V "$1" found

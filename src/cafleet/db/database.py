@@ -142,9 +142,10 @@ class Database:
             else:
                 self._receiver.wait(pause)
 
-    def another(self) -> "Database":
-        """A further object on the same file, for another thread."""
-        return Database(self.path, busy_timeout_seconds=self._busy_timeout_seconds)
+    def another(self, *, busy_timeout_seconds: float | None = None) -> "Database":
+        """A further object on the same file, for another thread, or with another patience."""
+        patience = self._busy_timeout_seconds if busy_timeout_seconds is None else busy_timeout_seconds
+        return Database(self.path, busy_timeout_seconds=patience)
 
     def close(self) -> None:
         """Close the connections and the waiter's socket. The object may be used again."""
