@@ -24,9 +24,7 @@ types: dev ## Check types, strictly
 	@$(BIN)/mypy --no-error-summary
 
 unit: dev ## Run all tests, in parallel and in random order (ARGS="-k name" narrows)
-	@$(BIN)/python -m pytest -q -n 6 $(ARGS) || { \
-	  echo "Once more, one at a time: what failed while six ran at once."; \
-	  $(BIN)/python -m pytest -q -n 0 --last-failed --last-failed-no-failures none; }
+	@$(BIN)/python -m pytest -q -n 6 $(ARGS)
 
 test-crowd: dev ## Let 32 processes send 25 messages each into one pane (two minutes; CROWD_MESSAGES=n)
 	@CROWD_MESSAGES=$${CROWD_MESSAGES:-25} $(BIN)/python -m pytest -q -n0 tests/faults/test_crowd.py

@@ -198,19 +198,6 @@ class TestWhatItNeeds:
         assert "no room" in done.stdout
         assert is_gone(folder_in(done.stdout))
 
-    @pytest.mark.parametrize(("deaths", "code"), [(2, 0), (3, 1)])
-    def test_a_tmux_that_dies_at_its_start_is_started_again(
-        self, program: Program, tmp_path: Path, deaths: int, code: int
-    ) -> None:
-        died = tmp_path / "died"
-        dying = f"echo >> {died}; echo server exited unexpectedly >&2; exit 1"
-        cases = f"*new-session*) test $(cat {died} 2>/dev/null | wc -l) -ge {deaths} || {{ {dying}; }};;"
-        done = program.run("demo", environ=shimmed(program, tmp_path, cases))
-        assert died.read_text() == "\n" * deaths
-        assert done.code == code, done.stderr
-        assert done.stderr == ("Error: tmux new-session: server exited unexpectedly\n" if code else "")
-        assert list((tmp_path / "t").iterdir()) == []
-
     def test_a_long_place_for_temporary_files_is_left_for_a_short_one(
         self, program: Program, tmp_path: Path
     ) -> None:

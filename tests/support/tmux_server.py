@@ -17,9 +17,6 @@ from cafleet.multiplexer.base import PaneAddress
 from cafleet.multiplexer.tmux import Tmux
 
 IDLE = ("sleep", "100000")
-START_ATTEMPTS = 3
-_DIED = "server exited unexpectedly"
-"""What tmux says where its server died before it answered: seen of 3.3a, once in thousands of starts."""
 
 
 class TmuxServer:
@@ -37,25 +34,14 @@ class TmuxServer:
     def start(
         self, *, session: str = "main", width: int = 120, height: int = 40, command: Sequence[str] = IDLE
     ) -> "TmuxServer":
-        """Start it with one session of one pane that runs `command`; it answers by then."""
+        """Start it with one session of one pane that runs `command`."""
         size = ("-x", str(width), "-y", str(height))
-        for _ in range(START_ATTEMPTS):
-            done = self._call("new-session", "-d", "-s", session, *size, *command)
-            if done.stderr.strip() != _DIED:
-                break
-        if done.returncode != 0:
-            raise AssertionError(f"tmux new-session: {done.stderr.strip()}")
+        self.run("new-session", "-d", "-s", session, *size, *command)
         return self
 
     def run(self, *arguments: str, check: bool = True, text: str | None = None) -> str:
         """One tmux command on this server: its output, without the last newline."""
-        done = self._call(*arguments, text=text)
-        if check and done.returncode != 0:
-            raise AssertionError(f"tmux {shlex.join(arguments)}: {done.stderr.strip()}")
-        return done.stdout.removesuffix("\n")
-
-    def _call(self, *arguments: str, text: str | None = None) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
+        done = subprocess.run(
             ["tmux", "-u", "-S", self.socket, "-f", str(self._configuration), *arguments],
             env=self._environ,
             input=text,
@@ -65,6 +51,9 @@ class TmuxServer:
             check=False,
             timeout=DEADLINE_SECONDS,
         )
+        if check and done.returncode != 0:
+            raise AssertionError(f"tmux {shlex.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout.removesuffix("\n")
 
     @property
     def pid(self) -> int:
@@ -127,7 +116,7 @@ class TmuxServer:
         pid = self.run("display-message", "-p", "#{pid}", check=False)
         self.run("kill-server", check=False)
         # The reply comes before the end. Until then the server may still take the connection of whoever
-        # starts a new one on this socket, and drop it.
+        # starts a new one on this socket, and drop it: "server exited unexpectedly".
         wait_until(lambda: not pid or has_ended(int(pid)), what="the end of the tmux server")
 
     def stop(self) -> None:

@@ -20,8 +20,6 @@ COLUMNS, ROWS = 169, 60
 """Size of the private tmux window: three tiled panes of 84 columns each."""
 CALL_SECONDS = 30.0
 """Longest that one command may take."""
-START_ATTEMPTS = 3
-"""tmux 3.3 dies at its start once in thousands of times."""
 FOLDER_PREFIX, SOCKET = "cafleet-demo-", "tmux"
 LONGEST_SOCKET_BYTES = 103
 """What every system takes as the path of a socket (Linux: 107)."""
@@ -33,10 +31,6 @@ TOLERATED = ("TERM", "USER", "LOGNAME", "PYTHONPATH", "LD_LIBRARY_PATH", "TMPDIR
 
 class DemoFailed(CafleetError):
     """The demo did not see what it should have seen."""
-
-
-class ServerDied(DemoFailed):
-    """The private tmux server ended before it answered."""
 
 
 class Reply(NamedTuple):
@@ -91,25 +85,17 @@ class Stage:
         }
         with open(os.path.join(configuration, "config.toml"), "w", encoding="utf-8") as file:
             file.write(agent_configuration())
-        self.director_pane = self._start_server(home)
+        self.director_pane = self.tmux(
+            *("new-session", "-d", "-P", "-F", "#{pane_id}", "-s", "demo", "-n", "fleet"),
+            *("-x", str(COLUMNS), "-y", str(ROWS), "-c", home),
+            *(sys.executable, "-m", "cafleet.demo.standin"),
+        ).strip()
         # A window that a spectator opens would get the PATH of their terminal.
         shell = f"exec env PATH={shlex.quote(self.environ['PATH'])} sh"
         self.tmux("set-option", "-g", "default-command", shell)
         server = self.tmux("display-message", "-p", "#{pid}").strip()
         self.environ["TMUX"] = f"{self.socket},{server},0"
         self.environ["TMUX_PANE"] = self.director_pane
-
-    def _start_server(self, home: str) -> str:
-        """Start the private tmux server; the pane of its only window."""
-        command = (
-            *("new-session", "-d", "-P", "-F", "#{pane_id}", "-s", "demo", "-n", "fleet"),
-            *("-x", str(COLUMNS), "-y", str(ROWS), "-c", home),
-            *(sys.executable, "-m", "cafleet.demo.standin"),
-        )
-        for _ in range(START_ATTEMPTS - 1):
-            with contextlib.suppress(ServerDied):
-                return self.tmux(*command).strip()
-        return self.tmux(*command).strip()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -185,9 +171,7 @@ class Stage:
         except subprocess.TimeoutExpired:
             raise DemoFailed(f"tmux did not answer within {CALL_SECONDS:g} s") from None
         if done.returncode:
-            reason = done.stderr.strip() or "failed"
-            kind = ServerDied if reason == "server exited unexpectedly" else DemoFailed
-            raise kind(f"tmux {arguments[0]}: {reason}")
+            raise DemoFailed(f"tmux {arguments[0]}: {done.stderr.strip() or 'failed'}")
         return done.stdout
 
     def screen(self, pane: str) -> list[str]:
