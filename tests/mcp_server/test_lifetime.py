@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -18,9 +19,13 @@ from cafleet.db import messages
 from cafleet.db.database import Database
 from cafleet.mcp_server.answers import MAX_CHARACTERS
 from cafleet.mcp_server.calls import LIMIT
+from cafleet.mcp_server.transport import MAX_LINE_BYTES
 
 AT_REST = 4
 """Threads: the loop, one that reads, one that writes, one that watches."""
+
+MANY = 20_000
+"""Requests: more than two pipes and the backlog hold."""
 
 NOISE = (
     b"",
@@ -39,6 +44,8 @@ NOISE = (
     b'{"jsonrpc": "2.0", "id": 904, "method": "tools/call", "params": {"name": "send_message",'
     b' "arguments": {"to_member_ids": [2], "text": "half a pair \\ud800"}}}',
     b'{"jsonrpc": "2.0", "id": 905, "method": "resources/read", "params": {"uri": "nonsense"}}',
+    b'{"jsonrpc": "2.0", "id": "half a pair \\ud800", "method": "ping"}',
+    b'{"jsonrpc": "2.0", "id": null, "method": "ping"}',
     b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "no such"}}',
     b'{"jsonrpc": "2.0", "id": 906, "result": {}}',
 )
@@ -64,6 +71,29 @@ def test_only_the_protocol_is_on_standard_output(program: Program, team: Team) -
     found = [json.loads(line) for line in server.lines]
     assert {line["jsonrpc"] for line in found} == {"2.0"}
     assert {900, 901, 902, 903, 904, 905} <= {line["id"] for line in found}
+
+
+NO_IDS = (b"null", b"1.5", b"true", b"{}", b'"\\ud800"', b"9" * 5000)
+
+
+def test_a_request_without_a_usable_id_gets_an_error(program: Program, team: Team) -> None:
+    """Its caller cannot be told by id, but is not left without a word; and the next one is served."""
+    with McpProcess(program) as server:
+        server.initialized()
+        for number in NO_IDS:
+            server.send(b'{"jsonrpc": "2.0", "id": %s, "method": "ping"}' % number)
+            answer = server.next()
+            assert answer["id"] is None
+            assert answer["error"]["code"] in (-32600, -32700)
+        assert server.answer(server.request("ping"))["result"] == {}
+
+
+def test_a_line_that_is_too_long_says_so(program: Program, team: Team) -> None:
+    with McpProcess(program) as server:
+        server.initialized()
+        server.send(b'{"jsonrpc": "2.0", "id": 5, "method": "' + b"x" * MAX_LINE_BYTES)
+        assert server.next()["error"]["message"] == "this line is longer than 16 MiB"
+        assert server.answer(server.request("ping"))["result"] == {}
 
 
 def test_a_cancelled_wait_is_over_at_once_and_takes_nothing(program: Program, team: Team) -> None:
@@ -187,7 +217,41 @@ def test_it_ends_although_its_client_reads_nothing(program: Program, team: Team)
         assert server.wait()[0] == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def _ask_until_it_blocks(server: McpProcess) -> int:
+    """Pings without reading an answer, until the pipe takes no more; how many."""
+    assert server.process.stdin is not None
+    pipe = server.process.stdin.fileno()
+    os.set_blocking(pipe, False)
+    try:
+        for number in range(MANY):
+            line = b'{"jsonrpc": "2.0", "id": %d, "method": "ping"}\n' % (1000 + number)
+            if not select.select([], [pipe], [], 2.0)[1]:
+                return number
+            assert os.write(pipe, line) == len(line)  # whole, since it is shorter than PIPE_BUF
+        return MANY
+    finally:
+        os.set_blocking(pipe, True)
+
+
+def test_a_client_that_reads_nothing_is_not_listened_to_for_ever(program: Program, team: Team) -> None:
+    with McpProcess(program) as server:
+        asked = _ask_until_it_blocks(server)
+        assert asked < MANY
+        server.read()
+        for number in range(asked):
+            assert server.next()["id"] == 1000 + number
+        server.close_input()
+        assert server.wait() == (0, "")
+
+
+def test_it_ends_although_its_backlog_is_full(program: Program, team: Team) -> None:
+    with McpProcess(program) as server:
+        _ask_until_it_blocks(server)
+        server.close_input()
+        assert server.wait()[0] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_ends_on_a_signal(program: Program, team: Team, number: signal.Signals) -> None:
     with McpProcess(program, "--member-id", "2") as server:
         server.initialized()

@@ -79,12 +79,16 @@ class McpProcess:
 
     def initialized(self) -> "McpProcess":
         """After the handshake."""
-        self._reader.start()
+        self.read()
         client = {"name": "test", "version": "0"}
         greeting = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client}
         self.answer(self.request("initialize", greeting))
         self.notify("notifications/initialized")
         return self
+
+    def read(self) -> None:
+        """Begin to take what the server writes; `initialized` does it."""
+        self._reader.start()
 
     def send(self, line: bytes) -> None:
         assert self.process.stdin is not None

@@ -28,7 +28,7 @@ COMMANDS = {
         option("--member-id", "MEMBER_ID", "speak for this member only; tools then need no sender", integer),
         description="Serves the Model Context Protocol on standard input and output until the client closes "
         "them. It is started by the client, not by hand: docs/mcp.md has the lines for each coding agent.",
-        examples=("cafleet mcp", "cafleet mcp --member-id 3"),
+        examples=("cafleet mcp", "cafleet mcp --member-id=3"),
         json=False,
     ),
 }

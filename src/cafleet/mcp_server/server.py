@@ -176,17 +176,22 @@ class Desk:
         try:
             return await self._quick.run(lambda runtime, _stopped: function(runtime), progress)
         except NotFound as error:
-            raise MCPError(INVALID_PARAMS, str(error)) from None
+            raise MCPError(INVALID_PARAMS, _writable(str(error))) from None
         except CafleetError as error:
             _show_traceback()
-            raise MCPError(INTERNAL_ERROR, str(error)) from None
+            raise MCPError(INTERNAL_ERROR, _writable(str(error))) from None
 
 
 # -- helpers -----------------------------------------------------------------------------------
 
 
 def _failure(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+    return CallToolResult(content=[TextContent(type="text", text=_writable(text))], is_error=True)
+
+
+def _writable(text: str) -> str:
+    """As UTF-8 can say it: a path in an error may have other bytes, and an answer is sent in any case."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _with_notes(error: CafleetError) -> str:

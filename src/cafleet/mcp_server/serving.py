@@ -20,7 +20,7 @@ GRACE_SECONDS = 1.5
 
 
 def serve(open_runtime: Callable[[], Runtime], channel: Channel, member: Member | None) -> None:
-    """Until the client closes its end, the parent is gone, or SIGINT or SIGTERM.
+    """Until the client closes its end, the parent is gone, or SIGINT, SIGTERM or SIGHUP.
 
     Raises:
         CafleetError: the database cannot be used any more, for instance after an upgrade.
@@ -54,6 +54,9 @@ async def _serve(open_runtime: Callable[[], Runtime], channel: Channel, member: 
 
 async def _end_on_signal(end: Callable[[], None]) -> None:
     """Being stopped is no failure."""
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    wanted = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # Else: started to survive its terminal.
+        wanted.append(signal.SIGHUP)
+    with anyio.open_signal_receiver(*wanted) as signals:
         async for _ in signals:
             end()

@@ -13,14 +13,22 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, suppress
 from io import RawIOBase
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypeGuard
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+)
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 
+from cafleet.mcp_server.backlog import Backlog, hung_up
 from cafleet.mcp_server.channel import Channel
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -46,12 +54,14 @@ async def open_streams(channel: Channel) -> AsyncIterator[Streams]:
     to_server, incoming = anyio.create_memory_object_stream[Received](0)
     outgoing, to_client = anyio.create_memory_object_stream[SessionMessage](0)
     writer = _Writer(channel.writer)
-    reader = _Reader(channel.reader, to_server, writer)
+    backlog = Backlog()
+    reader = _Reader(channel.reader, to_server, writer, backlog)
 
     async def write() -> None:
         with suppress(OSError, anyio.ClosedResourceError):
             async for message in to_client:
                 await writer.write(message.message)
+                backlog.note_written(message.message)
         # Nobody reads any more (or there is nothing more to say): the session is over.
         to_client.close()
         to_server.close()
@@ -68,31 +78,44 @@ async def open_streams(channel: Channel) -> AsyncIterator[Streams]:
 
 
 class _Reader:
-    """Turns lines into messages, one at a time: nothing is read ahead of what is being dealt with."""
+    """Turns lines into messages, one at a time, as long as the backlog has room."""
 
     def __init__(
-        self, descriptor: int, to_server: MemoryObjectSendStream[Received], writer: "_Writer"
+        self,
+        descriptor: int,
+        to_server: MemoryObjectSendStream[Received],
+        writer: "_Writer",
+        backlog: Backlog,
     ) -> None:
-        self._descriptor, self._to_server, self._writer = descriptor, to_server, writer
+        self._descriptor, self._to_server = descriptor, to_server
+        self._writer, self._backlog = writer, backlog
         self._loop = asyncio.get_running_loop()
 
     def start(self) -> None:
         threading.Thread(target=self._read, name="cafleet-mcp-read", daemon=True).start()
 
     def _read(self) -> None:
-        with suppress(OSError), open(self._descriptor, "rb", closefd=False) as file:
-            while (line := _next_line(file)) is not None and self._hand_over(line):
-                pass
-        self._in_loop(self._close)
+        try:
+            with suppress(OSError), open(self._descriptor, "rb", closefd=False) as file:
+                while (line := _next_line(file)) is not None and self._hand_over(line):
+                    pass
+        finally:  # A server that cannot read any more ends, whatever the reason.
+            self._in_loop(self._close)
 
     def _hand_over(self, line: bytes) -> bool:
         """False where nobody takes messages any more."""
         if not line.strip():
             return True
-        message = _parse(line)
+        message = _TOO_LONG if len(line) >= MAX_LINE_BYTES else _parse(line)
         if isinstance(message, JSONRPCError):
             return self._in_loop(lambda: self._writer.write(message))
-        return self._in_loop(lambda: self._to_server.send(SessionMessage(message)))
+        return self._in_loop(lambda: self._deliver(message))
+
+    async def _deliver(self, message: JSONRPCMessage) -> None:
+        if not await self._backlog.room(lambda: hung_up(self._descriptor)):
+            raise anyio.BrokenResourceError
+        self._backlog.note_read(message)
+        await self._to_server.send(SessionMessage(message))
 
     async def _close(self) -> None:
         self._to_server.close()
@@ -163,23 +186,32 @@ def _settle(future: "asyncio.Future[None]", error: OSError | None) -> None:
 
 
 def _next_line(file: BinaryIO) -> bytes | None:
-    """The next line; an empty object instead of one that is too long; None at the end."""
+    """The next line; of one that is too long its first `MAX_LINE_BYTES`; None at the end."""
     line = file.readline(MAX_LINE_BYTES)
-    if not line:
-        return None
-    if line.endswith(b"\n") or len(line) < MAX_LINE_BYTES:
-        return line
-    while line and not line.endswith(b"\n"):
-        line = file.readline(MAX_LINE_BYTES)
-    return b"{}"
+    rest = line
+    while len(rest) == MAX_LINE_BYTES and not rest.endswith(b"\n"):
+        rest = file.readline(MAX_LINE_BYTES)
+    return line or None
 
 
 def _parse(line: bytes) -> JSONRPCMessage:
     """The message in a line, or the error that answers it."""
     try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
         return _complaint(line)
+    # A request whose id is no id (null, 1.5) passes for a notification, and its caller would wait in vain.
+    if isinstance(message, JSONRPCNotification) and b'"id"' in line and _names_an_id(line):
+        return _complaint(line)
+    return message
+
+
+def _names_an_id(line: bytes) -> bool:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return True
+    return isinstance(found, dict) and "id" in found
 
 
 def _complaint(line: bytes) -> JSONRPCError:
@@ -192,10 +224,22 @@ def _complaint(line: bytes) -> JSONRPCError:
     except (ValueError, RecursionError):
         return _error(None, PARSE_ERROR, "this line is not valid JSON in UTF-8")
     request_id = found.get("id") if isinstance(found, dict) else None
-    if type(request_id) not in (int, str):
-        request_id = None
-    return _error(request_id, INVALID_REQUEST, "this is not a valid JSON-RPC message in UTF-8")
+    return _error(
+        request_id if _is_id(request_id) else None,
+        INVALID_REQUEST,
+        "this is not a valid JSON-RPC message in UTF-8",
+    )
+
+
+def _is_id(value: object) -> TypeGuard[int | str]:
+    """Whether an answer can carry it: half a surrogate pair cannot be written."""
+    if type(value) is int:
+        return True
+    return type(value) is str and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _error(request_id: int | str | None, code: int, text: str) -> JSONRPCError:
     return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=text))
+
+
+_TOO_LONG = _error(None, INVALID_REQUEST, f"this line is longer than {MAX_LINE_BYTES >> 20} MiB")
