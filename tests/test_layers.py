@@ -63,6 +63,7 @@ LATE_IMPORTS = {
 
 BY_NAME = {
     "multiplexer/select.py": "backends by name",
+    "multiplexer/own_pane.py": "only a sender in a herdr pane asks for its server's process",
     "agents/registry.py": "agents by name",
     "delivery/drain.py": "a send that types nothing loads nothing that types",
     "cli/commands.py": "a command loads no other command",

@@ -1,9 +1,13 @@
+import os
+
 import pytest
+from tests.support.fake_herdr import listening_here
 from tests.support.fleet_builder import SERVER, World
 
 from cafleet.broker import caller, fleets, identity
 from cafleet.broker.member_deletion import delete_member
 from cafleet.errors import NotAMember, NotInMultiplexer
+from cafleet.multiplexer.server_name import server_name
 
 
 def test_the_calling_pane_says_who_one_is(world: World) -> None:
@@ -57,6 +61,20 @@ def test_a_sender_in_another_members_pane_is_noticed_without_asking_the_multiple
     world.stand_in()
     assert caller.caller_mismatch(world.runtime, director.member_id) is None
     assert len(world.multiplexer.calls) == asked
+
+
+def test_a_sender_in_another_members_herdr_pane_is_noticed(world: World) -> None:
+    world.multiplexer.name = "herdr"
+    del world.environ["TMUX"]
+    with listening_here() as path:
+        world.environ |= {"HERDR_ENV": "1", "HERDR_SOCKET_PATH": path}
+        world.stand_in(world.multiplexer.add_pane(server=server_name(path, os.getpid())))
+        director = fleets.create_fleet(world.runtime, "team", "claude").director
+        worker = world.member(director.fleet_id)
+        world.environ["HERDR_PANE_ID"] = world.pane(worker).pane
+        assert caller.caller_mismatch(world.runtime, director.member_id) == worker.member_id
+        assert caller.caller_mismatch(world.runtime, worker.member_id) is None
+    assert caller.caller_mismatch(world.runtime, director.member_id) is None, "nobody listens there now"
 
 
 def test_the_director_of_two_fleets_may_speak_as_either(world: World) -> None:

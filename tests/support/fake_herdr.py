@@ -6,9 +6,11 @@ Made from herdr's published documentation, not recorded from the program itself.
 import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,3 +67,13 @@ class FakeHerdr:
         """End it and remove its folder."""
         self.stop()
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def listening_here() -> Iterator[str]:
+    """The path of a socket at which this very process listens, and never answers."""
+    with tempfile.TemporaryDirectory(prefix="cfh-") as folder, socket.socket(socket.AF_UNIX) as server:
+        path = str(Path(folder) / "herdr.sock")
+        server.bind(path)
+        server.listen()
+        yield path

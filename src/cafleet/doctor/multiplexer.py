@@ -4,7 +4,8 @@ from cafleet.agents.base import find_binary
 from cafleet.broker.identity import calling_pane
 from cafleet.doctor.records import Finding, Row, Section, issue, note
 from cafleet.errors import MultiplexerError, MultiplexerTimeout, NotInMultiplexer, PaneGone
-from cafleet.multiplexer.select import SETTING, UnknownMultiplexer, known_backends
+from cafleet.multiplexer.own_pane import SETTING
+from cafleet.multiplexer.select import UnknownMultiplexer, known_backends
 from cafleet.runtime import Runtime
 
 NAME = "multiplexer"

@@ -7,10 +7,7 @@ type are separate calls, so a guard and its action are not one step.
 
 import contextlib
 import json
-import os
 import shlex
-import socket
-import sys
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +26,9 @@ from cafleet.multiplexer.base import (
     check_pasted,
     split_side,
 )
+from cafleet.multiplexer.own_pane import herdr_pane, is_herdr_pane
 from cafleet.multiplexer.server_name import expect_same, recorded_server, server_name
+from cafleet.multiplexer.socket_listener import listening_pid
 
 PROMPT_TIMEOUT_SECONDS = 10.0
 """How long the shell of a new pane may take to its first prompt."""
@@ -53,14 +52,13 @@ class Herdr:
 
     def current_pane(self) -> PaneAddress:
         """The pane that this process was started in."""
-        path, pane = self._environ.get("HERDR_SOCKET_PATH", ""), self._environ.get("HERDR_PANE_ID", "")
-        if not (self._environ.get("HERDR_ENV") and os.path.isabs(path) and _is_pane_id(pane)):
+        own = herdr_pane(self._environ)
+        if own is None:
             raise NotInMultiplexer(
                 "not inside a herdr pane: HERDR_ENV, HERDR_SOCKET_PATH or HERDR_PANE_ID is not set"
             )
-        return _address(
-            server_name(path, self._server_pid(path)), self._call(path, "pane", "get", pane)["pane"]
-        )
+        server = server_name(own.socket, self._server_pid(own.socket))
+        return _address(server, self._call(own.socket, "pane", "get", own.pane)["pane"])
 
     def open_pane(self, beside: PaneAddress, launch: LaunchSpec) -> PaneAddress:
         """A new pane beside another one; the focus stays. Its shell becomes the launcher."""
@@ -162,7 +160,7 @@ class Herdr:
 
         A restarted server has panes of the same ids, with new shells in them: its process id tells.
         """
-        if not _is_pane_id(pane.pane):
+        if not is_herdr_pane(pane.pane):
             raise PaneGone(f"'{pane.pane}' is no herdr pane id")
         return self._prove_server(pane.server)
 
@@ -231,21 +229,7 @@ class Herdr:
         return bool(self._run(path, "pane", "read", pane, "--source", "visible").strip())
 
     def _server_pid(self, path: str) -> int:
-        """Which process listens at the socket, as the kernel knows it."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(self._timeout_seconds)
-            try:
-                connection.connect(path)
-                if sys.platform == "darwin":
-                    return connection.getsockopt(0, 0x002)  # SOL_LOCAL, LOCAL_PEERPID
-                credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-            except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError) as error:
-                raise PaneGone(f"its herdr server ({path}) is gone") from error
-            except TimeoutError as error:
-                raise MultiplexerTimeout("herdr", self._timeout_seconds) from error
-            except OSError as error:
-                raise MultiplexerError(f"cannot reach herdr at {path}: {error.strerror or error}") from error
-        return int.from_bytes(credentials[:4], sys.byteorder)
+        return listening_pid(path, "herdr", self._timeout_seconds)
 
     def _call(self, path: str, *command: str) -> dict[str, Any]:
         """One herdr command: the `result` of its JSON answer."""
@@ -286,11 +270,6 @@ class _Answer(dict[str, Any]):
 
 def _address(server: str | None, info: Mapping[str, Any]) -> PaneAddress:
     return PaneAddress(server, info["workspace_id"], info["tab_id"], info["pane_id"])
-
-
-def _is_pane_id(text: str) -> bool:
-    """Ids are opaque (`w1:p2`); one that could be read as an option or is no word is none."""
-    return bool(text) and text.isascii() and text.isprintable() and " " not in text and text[0] != "-"
 
 
 def _mode(info: Mapping[str, Any]) -> str:

@@ -6,11 +6,9 @@ from typing import cast
 from cafleet.config import Config
 from cafleet.errors import MultiplexerError, NotInMultiplexer
 from cafleet.multiplexer.base import Multiplexer
+from cafleet.multiplexer.own_pane import SETTING, marked_backends
 
 ENTRY_POINT_GROUP = "cafleet.multiplexers"
-SETTING = "CAFLEET_MULTIPLEXER"
-_MARKS = {"tmux": "TMUX", "herdr": "HERDR_ENV"}
-"""Built-in backend to the variable that its panes have."""
 _BUILT_IN = {
     "tmux": ("cafleet.multiplexer.tmux", "Tmux"),
     "herdr": ("cafleet.multiplexer.herdr", "Herdr"),
@@ -38,7 +36,7 @@ def current_backend(config: Config) -> str:
         if chosen not in _BUILT_IN and chosen not in _registered():
             raise UnknownMultiplexer(chosen, known_backends(), variable=SETTING)
         return chosen
-    found = [name for name, variable in _MARKS.items() if config.environ.get(variable)]
+    found = marked_backends(config.environ)
     if len(found) > 1:
         raise MultiplexerError(
             f"both TMUX and HERDR_ENV are set; set {SETTING} to 'tmux' or 'herdr' to choose one"

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from cafleet.errors import MultiplexerError, NotInMultiplexer, PaneBusy, PaneGone
-from cafleet.multiplexer import child, launch_file, own_pane, processes, screen_text
+from cafleet.multiplexer import child, launch_file, processes, screen_text
 from cafleet.multiplexer import tmux_formats as formats
 from cafleet.multiplexer.base import (
     CALL_TIMEOUT_SECONDS,
@@ -22,6 +22,7 @@ from cafleet.multiplexer.base import (
     PaneView,
     check_pasted,
 )
+from cafleet.multiplexer.own_pane import tmux_pane
 from cafleet.multiplexer.server_name import Server, expect_same, recorded_server, server_name
 from cafleet.multiplexer.tmux_formats import Opened, Target, Where
 from cafleet.multiplexer.tmux_layout import placings
@@ -45,7 +46,7 @@ class Tmux:
 
     def current_pane(self) -> PaneAddress:
         """The pane that this process runs in, which need not be the active one."""
-        own = own_pane.own_pane(self._environ)
+        own = tmux_pane(self._environ)
         if own is None:
             raise NotInMultiplexer("not inside a tmux pane: TMUX or TMUX_PANE is not set")
         where = self._where(Target(recorded_server(own.server, "tmux"), own.pane))
