@@ -12,7 +12,8 @@ def caller_mismatch(runtime: Runtime, member_id: int) -> int | None:
     """The member that the calling pane belongs to, where that is another than `member_id`.
 
     For a warning only: the environment is taken at its word, no multiplexer is asked. None where the
-    process runs in no member's pane, in nested multiplexers of which none is chosen, or `member_id` is (also) placed in it.
+    process runs in no member's pane, or in nested multiplexers of which none is chosen, or `member_id` is
+    (also) placed in it.
     """
     pane = own_pane(runtime.config.environ)
     if pane is None:
