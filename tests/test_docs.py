@@ -1,5 +1,6 @@
 """Every command is documented, and its documentation is what the program does (STYLE: executed rules)."""
 
+import re
 import shlex
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from cafleet.cli import commands
 from cafleet.cli.help_pages import command_page
 from cafleet.cli.parsing import parse
 
+ROOT = PAGE.parent.parent
 NAMES = sorted(commands.COMMANDS)
 
 
@@ -71,3 +73,31 @@ def test_the_main_help_lists_every_command(program: Program) -> None:
     for name, (_, _, summary) in commands.COMMANDS.items():
         assert f"  {name} " in result.stdout
         assert summary.split()[0] in result.stdout
+
+
+def described() -> list[tuple[str, str]]:
+    """Page and words of every command that the README and the pages, but the generated one, show or name."""
+    found = []
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        if page == PAGE:
+            continue
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+        blocks = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+        shown = re.findall(r"^(?:\$ )?cafleet ([a-z].*)", "\n".join(blocks), flags=re.MULTILINE)
+        named = re.findall(r"`cafleet ([a-z][^`\n]*)`", text)
+        found += [(page.name, line) for line in shown + named]
+    return found
+
+
+@pytest.mark.parametrize(("page", "line"), described())
+def test_a_command_on_a_page_is_one_that_the_program_has(page: str, line: str) -> None:
+    """In a clause it may lack its arguments; its name and its options must be right."""
+    words = shlex.split(line.replace("…", "").split(" > ")[0], comments=True)
+    name = " ".join(words[: 1 if words[0] in commands.COMMANDS else 2])
+    if name in commands.groups() or name in ("--help", "--version"):
+        return
+    assert name in commands.COMMANDS, f"{page}: cafleet {line}"
+    command = commands.load(name)
+    flags = {flag for argument in command.arguments for flag in argument.flags} | {"--json", "--help"}
+    used = {word.partition("=")[0] for word in words if re.match(r"--\w", word)}
+    assert used <= flags, f"{page}: cafleet {line}"
