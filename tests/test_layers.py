@@ -67,6 +67,7 @@ BY_NAME = {
     "agents/registry.py": "agents by name",
     "delivery/drain.py": "a send that types nothing loads nothing that types",
     "cli/commands.py": "a command loads no other command",
+    "config.py": "who has a home folder asks no user database",
     "db/diagnosis.py": "a file in good order loads nothing that mends or copies",
     "db/database.py": "a file in good order loads nothing that mends or copies",
 }

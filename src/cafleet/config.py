@@ -5,10 +5,12 @@
 
 import os
 from collections.abc import Container, Mapping
+from importlib import import_module
 
 from cafleet.errors import CafleetError, InvalidInput
 from cafleet.light_typing import NamedTuple
 
+HOME_SETTING = "HOME"
 DATABASE_SETTING = "CAFLEET_DATABASE_URL"
 INTEGER_SETTINGS = ("CAFLEET_MAX_TEXT_LEN", "CAFLEET_BROKER_PORT", "CAFLEET_MONITOR_WAKE_INTERVAL")
 DATABASE_FILE_NAME = "cafleet_v8.db"
@@ -53,12 +55,13 @@ def load(environ: Mapping[str, str] | None = None, *, forgiving: bool = False) -
     `forgiving`: a variable that cannot be read counts as unset; `mistakes` names it.
 
     Raises:
-        CafleetError: `CAFLEET_DATABASE_URL` is not an absolute sqlite URL (SPEC 2.1).
+        CafleetError: `CAFLEET_DATABASE_URL` is not an absolute sqlite URL, or `HOME` not an absolute path
+            (SPEC 2.1): each folder that a command runs in would have a database of its own.
         InvalidInput: another variable has a value that cannot be read.
     """
     snapshot = dict(os.environ if environ is None else environ)
     env = _without(snapshot, mistakes(snapshot)) if forgiving else snapshot
-    home = env.get("HOME") or os.path.expanduser("~")
+    home = _home(env)
     url = env.get("CAFLEET_DATABASE_URL") or None
     data_home = _absolute_or(env.get("XDG_DATA_HOME"), os.path.join(home, ".local", "share"))
     config_home = _absolute_or(env.get("XDG_CONFIG_HOME"), os.path.join(home, ".config"))
@@ -78,15 +81,21 @@ def load(environ: Mapping[str, str] | None = None, *, forgiving: bool = False) -
 def mistakes(environ: Mapping[str, str]) -> dict[str, str]:
     """Which of cafleet's own variables cannot be read: name to what is wrong with it."""
     found = {}
-    for name in (DATABASE_SETTING, *INTEGER_SETTINGS):
+    for name in (HOME_SETTING, DATABASE_SETTING, *INTEGER_SETTINGS):
         try:
-            if name in INTEGER_SETTINGS:
-                integer_setting(environ, name, 0)
-            else:
-                load({name: environ.get(name, "")})
+            _check(environ, name)
         except CafleetError as error:
             found[name] = str(error)
     return found
+
+
+def _check(environ: Mapping[str, str], name: str) -> None:
+    if name in INTEGER_SETTINGS:
+        integer_setting(environ, name, 0)
+    elif name == HOME_SETTING:
+        _home(environ)
+    elif environ.get(name):
+        _path_of(environ[name])
 
 
 def debug_wanted() -> bool:
@@ -110,6 +119,22 @@ def integer_setting(environ: Mapping[str, str], name: str, default: int) -> int:
 
 def _without(environ: Mapping[str, str], names: Container[str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name not in names}
+
+
+def _home(environ: Mapping[str, str]) -> str:
+    """`HOME`, or what the user database says where that is unset or empty."""
+    home = environ.get(HOME_SETTING)
+    if home and not os.path.isabs(home):
+        raise CafleetError(f"{HOME_SETTING} must be an absolute path (got '{home}')")
+    return home or _home_of_user()
+
+
+def _home_of_user() -> str:
+    try:
+        home: str = import_module("pwd").getpwuid(os.getuid()).pw_dir
+    except KeyError:  # A container's user that nobody gave a name.
+        home = ""
+    return home if os.path.isabs(home) else os.sep
 
 
 def _absolute_or(value: str | None, default: str) -> str:

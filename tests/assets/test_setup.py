@@ -5,7 +5,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.support.database import run_without_rights
+from tests.support.database import run_sql, run_without_rights
 from tests.support.program import Program
 
 from cafleet import __version__
@@ -123,14 +123,49 @@ def test_a_database_that_is_refused_does_not_keep_the_assets_back(program: Progr
     before = program.database_path.read_bytes()
     done = program.run("setup", "--coding-agent", "claude", "--coding-agent", "codex")
     assert done.code == 1
-    assert done.stdout == "database: failed\nassets: failed\nassets: failed\n"
+    lines = done.stdout.splitlines()
+    assert (lines[0], lines[-1]) == ("database: failed", "assets: failed")
+    assert [line.split(" installed ")[0] for line in lines[1:-1]] == [
+        "assets: claude skill",
+        "assets: codex skill",
+        "assets: codex preset",
+    ]
     assert done.stderr == (
         f"Error: {program.database_path} is not a cafleet database\n"
-        "Error: The claude assets are in place, but that could not be recorded.\n"
-        "Error: The codex assets are in place, but that could not be recorded.\n"
+        "Warning: The assets are in place, but that could not be recorded.\n"
     )
     assert (program.home / PLACES["claude"][0]).is_file()
     assert program.database_path.read_bytes() == before
+
+
+def test_a_database_that_cannot_be_named_does_not_keep_the_assets_back(program: Program) -> None:
+    done = program.run("setup", "--coding-agent", "claude", environ={"CAFLEET_DATABASE_URL": "team.db"})
+    assert done.code == 1
+    assert done.stdout.startswith("database: failed\nassets: claude skill installed in ")
+    assert done.stderr == (
+        "Error: CAFLEET_DATABASE_URL must be an absolute sqlite:/// URL (got 'team.db')\n"
+        "Warning: The assets are in place, but that could not be recorded.\n"
+    )
+    assert (program.home / PLACES["claude"][0]).is_file()
+    assert not program.database_path.exists(), "no other file is made in its stead"
+
+
+def test_without_a_home_nothing_is_done(program: Program) -> None:
+    done = program.run("setup", environ={"HOME": "some/where"})
+    assert done == (1, "", "Error: HOME must be an absolute path (got 'some/where')\n")
+    assert os.listdir(program.home) == []
+
+
+def test_records_that_cannot_be_written_are_told_of(program: Program) -> None:
+    assert program.run("setup").code == 0
+    run_sql(
+        program.database_path,
+        "CREATE TRIGGER refuse BEFORE INSERT ON asset_installs BEGIN SELECT raise(ABORT, 'no'); END",
+    )
+    done = program.run("setup", "--coding-agent", "claude")
+    assert done.code == 1
+    assert done.stdout.splitlines()[-1] == "assets: failed"
+    assert done.stderr.splitlines()[1:] == ["The assets are in place, but that could not be recorded."]
 
 
 def test_a_symlink_as_target_is_replaced(program: Program, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from cafleet.agents.base import AssetHome
 from cafleet.assets.replace import replace_file, replace_folder
 from cafleet.clock import format_timestamp
 from cafleet.db import asset_installs
-from cafleet.errors import AssetsNotInstalled, CafleetError, UsageError
+from cafleet.errors import AssetsNotInstalled, UsageError
 from cafleet.models import AssetInstall
 from cafleet.runtime import Runtime
 
@@ -24,6 +24,8 @@ class Installed(NamedTuple):
     """What was done for one agent."""
 
     agent: str
+    identity_path: str
+    """The folder that the record is about."""
     skill_path: str
     preset_path: str | None
 
@@ -46,11 +48,10 @@ def choose(runtime: Runtime, names: Sequence[str]) -> list[str]:
 
 
 def install(runtime: Runtime, name: str) -> Installed:
-    """Replace one agent's skill and preset, then record the version. Other skills are not touched.
+    """Replace one agent's skill and preset; `record` is to follow. Other skills are not touched.
 
     Raises:
         AssetsNotInstalled: a target cannot be written; the one before it is still whole.
-        DatabaseError: the files are in place, the row could not be written.
         CafleetError: a variable that must be absolute is not.
     """
     home = registry.get(name, runtime.config).asset_home()
@@ -60,15 +61,16 @@ def install(runtime: Runtime, name: str) -> Installed:
     _replace(name, replace_folder, os.path.join(_HERE, "skills", SKILL), skill_path)
     if preset is not None:
         _replace(name, replace_file, os.path.join(_HERE, "presets", preset.source), preset.target)
-    row = AssetInstall(name, home.path, __version__, format_timestamp(runtime.now()))
-    try:
-        runtime.database.guard()
-        with runtime.database.write() as conn:
-            asset_installs.upsert(conn, row)
-    except CafleetError as error:
-        error.add_note(f"The {name} assets are in place, but that could not be recorded.")
-        raise
-    return Installed(name, skill_path, None if preset is None else preset.target)
+    return Installed(name, home.path, skill_path, None if preset is None else preset.target)
+
+
+def record(runtime: Runtime, installed: Sequence[Installed]) -> None:
+    """Note in the database that these are of this version; the guard relies on it. Raises DatabaseError."""
+    now = format_timestamp(runtime.now())
+    runtime.database.guard()
+    with runtime.database.write() as conn:
+        for one in installed:
+            asset_installs.upsert(conn, AssetInstall(one.agent, one.identity_path, __version__, now))
 
 
 def skill_target(home: AssetHome) -> str:

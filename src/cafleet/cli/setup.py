@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from functools import partial
 
+from cafleet import config
 from cafleet.agents import registry
-from cafleet.assets.install import choose, install
+from cafleet.assets.install import Installed, choose, install, record
 from cafleet.cli.arguments import Command, Values, option
 from cafleet.cli.known_agents import AGENT
 from cafleet.cli.output import Output
@@ -18,52 +19,72 @@ Step = Callable[[], list[str]]
 
 def setup(runtime: Runtime, values: Values, out: Output) -> int:
     """Attempt both halves, and the assets of each agent; the exit code is 1 if anything failed."""
-    names = values.texts("coding_agent")
-    steps: list[tuple[str, Step]] = [("database", partial(_database, runtime)), *_asset_steps(runtime, names)]
-    said: set[str] = set()
-    done = [_attempt(name, step, out, said) for name, step in steps]
-    return 0 if all(done) else 1
+    mistakes = config.mistakes(runtime.config.environ)
+    if config.HOME_SETTING in mistakes:
+        raise CafleetError(mistakes[config.HOME_SETTING])  # Neither half has a place.
+    chosen, mistake = _chosen(runtime, values.texts("coding_agent"))
+    unknown = mistakes.get(config.DATABASE_SETTING)
+    attempts = _Attempts(out)
+
+    attempts.make("database", partial(_database, runtime) if unknown is None else partial(_fail, unknown))
+    installed: list[Installed] = []
+    for name in chosen:
+        attempts.make("assets", partial(_assets, runtime, name, installed))
+    if mistake is not None:
+        attempts.make("assets", partial(_fail, str(mistake)))
+    if installed:
+        step = partial(_record, runtime, installed) if unknown is None else partial(_fail, unknown)
+        attempts.make("assets", step, note="The assets are in place, but that could not be recorded.")
+    return 1 if attempts.errors else 0
 
 
-def _asset_steps(runtime: Runtime, names: list[str]) -> list[tuple[str, Step]]:
-    """Raises UsageError, before anything is done, for an agent that cannot be installed for."""
+def _chosen(runtime: Runtime, names: list[str]) -> tuple[list[str], CafleetError | None]:
+    """The agents to install for, and what keeps others from being known. Raises UsageError, before anything
+    is done, for an agent that cannot be installed for."""
     try:
-        chosen = choose(runtime, names)
+        return choose(runtime, names), None
     except UsageError:
         raise
     except CafleetError as error:  # A mistake in config.toml is no reason to do nothing for the others.
-        chosen = [] if names else [*registry.BUILT_IN]
-        return [*_installing(runtime, chosen), ("assets", partial(_fail, error))]
-    return _installing(runtime, chosen)
+        return ([] if names else [*registry.BUILT_IN]), error
 
 
-def _installing(runtime: Runtime, names: list[str]) -> list[tuple[str, Step]]:
-    return [("assets", partial(_assets, runtime, name)) for name in names]
+class _Attempts:
+    """Makes steps, each whatever became of the others, and tells of each cause of failure once."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self.errors: list[str] = []
+
+    def make(self, name: str, step: Step, *, note: str | None = None) -> None:
+        """`note`: what is to be known besides where this step fails."""
+        try:
+            for line in step():
+                self._out.write(f"{name}: {line}")
+        except CafleetError as error:
+            self._out.write(f"{name}: failed")
+            notes = [*getattr(error, "__notes__", ()), *([] if note is None else [note])]
+            if str(error) not in self.errors:
+                self._out.error(str(error), *notes)
+            elif note is not None:
+                self._out.warn(note)
+            self.errors.append(str(error))
 
 
-def _attempt(name: str, step: Step, out: Output, said: set[str]) -> bool:
-    """`said`: what went wrong before. A refused database fails each agent's step, and is told once."""
-    try:
-        for line in step():
-            out.write(f"{name}: {line}")
-    except CafleetError as error:
-        out.write(f"{name}: failed")
-        words = [text for text in (str(error), *getattr(error, "__notes__", ())) if text not in said]
-        said.update(words)
-        if words:
-            out.error(*words)
-        return False
-    return True
+def _fail(problem: str) -> list[str]:
+    raise CafleetError(problem)
 
 
-def _fail(error: CafleetError) -> list[str]:
-    raise error
-
-
-def _assets(runtime: Runtime, name: str) -> list[str]:
+def _assets(runtime: Runtime, name: str, installed: list[Installed]) -> list[str]:
     done = install(runtime, name)
+    installed.append(done)
     lines = [f"{name} skill installed in {done.skill_path}."]
     return lines if done.preset_path is None else [*lines, f"{name} preset installed as {done.preset_path}."]
+
+
+def _record(runtime: Runtime, installed: list[Installed]) -> list[str]:
+    record(runtime, installed)
+    return []
 
 
 def _database(runtime: Runtime) -> list[str]:
@@ -85,6 +106,7 @@ COMMANDS = {
         setup,
         option("--coding-agent", "A", "install for this coding agent only", many=True),
         json=False,
+        forgiving=True,
         description="Safe to repeat, and to be repeated after every upgrade. What exists is kept: before a "
         "file is upgraded, a copy is written beside it.",
         examples=("cafleet setup", f"cafleet setup --coding-agent {AGENT}"),

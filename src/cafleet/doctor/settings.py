@@ -8,6 +8,10 @@ from cafleet.runtime import Runtime
 
 NAME = "settings"
 
+_WANTED = {
+    config.HOME_SETTING: "an absolute path",
+    config.DATABASE_SETTING: "sqlite:////absolute/path/to/a/file.db",
+}
 _FOLDERS = ("XDG_DATA_HOME", "XDG_CONFIG_HOME")
 
 
@@ -16,10 +20,7 @@ def check_settings(runtime: Runtime) -> Section:
     environ = runtime.config.environ
     findings = []
     for name, text in config.mistakes(environ).items():
-        wanted = (
-            "a whole number" if name in config.INTEGER_SETTINGS else "sqlite:////absolute/path/to/a/file.db"
-        )
-        findings.append(issue(text, f"set it to {wanted}, or unset it"))
+        findings.append(issue(text, f"set it to {_WANTED.get(name, 'a whole number')}, or unset it"))
     for name in _FOLDERS:
         value = environ.get(name)
         if value and not os.path.isabs(value):
@@ -30,4 +31,4 @@ def check_settings(runtime: Runtime) -> Section:
 
 def names_a_database(runtime: Runtime) -> bool:
     """Whether it is known which database file is meant."""
-    return config.DATABASE_SETTING not in config.mistakes(runtime.config.environ)
+    return config.mistakes(runtime.config.environ).keys().isdisjoint(_WANTED)
