@@ -1,4 +1,4 @@
-"""SIGKILL around every tmux call, and before every writing statement, of the commands that touch panes
+"""SIGKILL around every tmux call, and before every statement, of the commands that touch panes
 (SPEC 14; field case P3); and the same commands failing at every one of their steps.
 
 A call is met twice: the process dies before tmux is started, and right after, while tmux goes on alone.
@@ -6,63 +6,20 @@ A call is met twice: the process dies before tmux is started, and right after, w
 
 import json
 import re
-from collections.abc import Callable
 from itertools import count
 
 import pytest
+from tests.faults.broken_panes import (
+    CREATE,
+    FAILING,
+    STEPS,
+    Rows,
+    broken_runs,
+    quick_agent,
+    second_fleet,
+)
 from tests.faults.conftest import DIRECTOR, MEMBER, Team, expected_lines
-from tests.support.breaking import Breaker, Broken
-
-STEPS = r"^(spawn|file|end)|^sql (BEGIN IMMEDIATE|INSERT|UPDATE|DELETE|COMMIT)"
-"""Where a kill leaves something else behind than at the step before."""
-
-FAILING = "^(sql|spawn|file (?!os.remove))"
-"""What can fail before there is something to clean up."""
-
-CREATE = ("member", "create", "--fleet-id", "1", "--name", "new", "--description", "d", "--coding-agent")
-
-
-def broken_runs(breaker: Breaker, *command: str, only: str = STEPS) -> Callable[[], Broken | None]:
-    """A function that runs the command once more, broken one step later; None: it was not broken."""
-    numbers = count(1)
-
-    def run() -> Broken | None:
-        done = breaker.run(*command, at=next(numbers), only=only)
-        return done if done.step is not None else None
-
-    return run
-
-
-class Rows:
-    """What the file and the server hold besides the team that every test starts with."""
-
-    def __init__(self, team: Team) -> None:
-        self.team, self._panes = team, set(team.server.panes())
-        ((self._last_member,),) = team.query("SELECT max(member_id) FROM members")
-
-    def active(self) -> list[tuple[int, str | None]]:
-        """New active members and their panes."""
-        found = self.team.query(
-            f"""SELECT m.member_id, p.mux_pane_id FROM members m LEFT JOIN member_placements p
-            ON p.member_id = m.member_id WHERE m.status = 'active' AND m.member_id > {self._last_member}"""  # noqa: S608
-        )
-        return [(int(str(member)), None if pane is None else str(pane)) for member, pane in found]
-
-    def panes(self) -> set[str]:
-        """New panes."""
-        return set(self.team.server.panes()) - self._panes
-
-    def close_panes(self) -> None:
-        for pane in self.panes():
-            self.team.server.run("kill-pane", "-t", pane, check=False)
-
-
-def quick_agent(team: Team) -> str:
-    """An agent that only lives, and needs no time to start."""
-    config = team.program.home / ".config" / "cafleet" / "config.toml"
-    table = '[agents.quick]\ncommand = ["sh", "-c", "exec sleep 1000", "{prompt}"]\nstart_seconds = 0\n'
-    config.write_text(config.read_text() + "\n" + table)
-    return "quick"
+from tests.support.breaking import Breaker
 
 
 def test_a_killed_sender(team: Team) -> None:
@@ -133,20 +90,47 @@ def test_a_killed_bootstrap_left_a_whole_fleet_or_none(team: Team) -> None:
 
 def test_a_killed_deletion_is_finished_by_the_next(team: Team) -> None:
     rows, agent = Rows(team), quick_agent(team)
-    found = set()
+    found, member_id = set(), ""
     with Breaker(team.program) as breaker:
         for at in count(1):
-            member_id, *_ = team.cafleet(*CREATE, agent, "Go").split()
+            member_id = member_id or breaker.run(*CREATE, agent, "Go").stdout.split()[0]
             broken = breaker.run("member", "delete", member_id, at=at, only=STEPS)
             team.check_file()
-            left = rows.active()
-            found.add((len(left), len(rows.panes())))
+            left, panes = len(rows.active()), len(rows.panes())
+            found.add((left, panes))
+            assert not left or "Deleted" not in broken.stdout, f"{broken.step}: reported but not stored"
+            if broken.step is not None and (left, panes) == (1, 1):
+                continue  # Nothing has happened: the next one is the same member's.
             if left:
-                team.cafleet("member", "delete", member_id)
+                assert breaker.run("member", "delete", member_id).code == 0
             assert (rows.active(), rows.panes()) == ([], set()), broken.step
+            member_id = ""
             if broken.step is None:
                 break
     assert {(1, 1), (0, 0)} <= found
+
+
+def test_a_killed_deletion_of_a_fleet_is_finished_by_the_next(team: Team) -> None:
+    rows, agent = Rows(team), quick_agent(team)
+    found, fleet_id = set(), ""
+    with Breaker(team.program) as breaker:
+        for at in count(1):
+            fleet_id = fleet_id or second_fleet(breaker, agent)
+            words = ("fleet", "delete", fleet_id, "--kill-panes")
+            broken = breaker.run(*words, at=at, only=STEPS)
+            team.check_file()
+            left, panes = len(rows.active()), len(rows.panes())
+            found.add((left, panes))
+            assert not left or "Deleted" not in broken.stdout, f"{broken.step}: reported but not stored"
+            if broken.step is not None and (left, panes) == (2, 1):
+                continue
+            assert left or not panes, f"{broken.step}: a pane that nobody knows of"
+            assert breaker.run(*words).code == 0
+            assert (rows.active(), rows.panes()) == ([], set()), broken.step
+            fleet_id = ""
+            if broken.step is None:
+                break
+    assert found == {(2, 1), (2, 0), (0, 0)}
 
 
 def test_a_killed_respawn_can_be_repeated(team: Team) -> None:
@@ -198,3 +182,30 @@ def test_a_creation_that_fails_at_any_step_leaves_nothing(team: Team, what: str)
     assert failed > 10
     team.check_file()
     assert team.cafleet("message", "poll", str(DIRECTOR)) == "No messages found.\n"
+
+
+@pytest.mark.parametrize("words", [("prompt", "go on {at}"), ("ping",)], ids=["prompt", "ping"])
+def test_a_killed_prompt_or_ping_is_joined_with_nothing(team: Team, words: tuple[str, ...]) -> None:
+    """What it pasted is finished by the next one if it names cafleet; else it counts as a person's words."""
+    pane, typed, drafts = team.server.panes()[-1], [], 0
+    with Breaker(team.program) as breaker:
+        for at in count(1):
+            verb, *text = (word.format(at=at) for word in words)
+            broken = breaker.run("member", verb, str(MEMBER), *text, at=at, only=STEPS)
+            typed += re.findall(r"^Typed for member 2: (.+)", broken.stdout, re.MULTILINE)
+            if broken.step is None:
+                break
+            if broken.step.startswith("sql"):
+                continue  # It had typed nothing.
+            after = breaker.run(*team.send_words(f"after step {at}"))
+            assert after.code == 0, after
+            if "a draft stands in its composer" in after.stderr:
+                assert f"> {text[0]}" in team.server.screen(pane).splitlines(), broken.step
+                drafts += 1
+                team.server.run("send-keys", "-t", pane, "C-u")
+            team.drain()
+    own = [line for line in team.lines() if line not in expected_lines(team)]
+    assert set(typed) <= set(own), "reported but not submitted"
+    assert all(line.startswith("[cafleet ping]" if words == ("ping",) else "go on ") for line in own)
+    assert len(own) == len(set(own)) or words == ("ping",), "a prompt was doubled"
+    assert bool(drafts) == (words != ("ping",))

@@ -117,7 +117,8 @@ def delete_fleet(runtime: Runtime, fleet_id: int, *, kill_panes: bool = False) -
     """Deregister everybody and stamp the fleet, in one transaction; messages stay.
 
     The locks of all its panes are held meanwhile, so nobody types into a pane of a fleet that is gone.
-    Panes are closed after the commit.
+    Panes are closed before the commit, which forgets where they are: a deletion that is killed is finished
+    by the next one. A database that cannot be written is noticed before any pane is closed.
 
     Raises:
         FleetNotFound: no such fleet.
@@ -129,14 +130,20 @@ def delete_fleet(runtime: Runtime, fleet_id: int, *, kill_panes: bool = False) -
             placements = members.list_placements(conn, fleet_id)
         panes = _panes(placements)
         with pane_locks(runtime.config.data_directory, panes):
-            with runtime.database.write() as conn:
-                # Looked at again under the locks: a pane may have come since.
+            # Looked at again under the locks: a pane may have come since.
+            with runtime.database.read() as conn:
                 current = members.list_placements(conn, fleet_id)
-                if not set(_panes(current)) <= set(panes):
+            if not set(_panes(current)) <= set(panes):
+                continue
+            closings: tuple[PaneClosing, ...] = ()
+            if kill_panes:
+                runtime.database.prove_writable()
+                closings = _close_panes(runtime, fleet, current)
+            with runtime.database.write() as conn:
+                if not set(_panes(members.list_placements(conn, fleet_id))) <= set(panes):
                     continue
                 deregistered = _delete(runtime, conn, fleet_id)
                 fleet = require_fleet(conn, fleet_id)
-            closings = _close_panes(runtime, fleet, current) if kill_panes else ()
             # A rare and unhurried moment, so that the locks of panes long gone do not pile up.
             sweep_locks(runtime.config.data_directory, runtime.now().timestamp())
             return FleetDeletion(fleet, deregistered, closings)

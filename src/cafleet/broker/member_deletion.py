@@ -62,6 +62,7 @@ def delete_member(runtime: Runtime, member_id: int) -> MemberDeletion:
         if is_calling_pane(runtime, placement):
             end, problem = PaneEnd.OWN, None
         else:
+            runtime.database.prove_writable()  # Else the pane would be gone, and the member still there.
             end, problem = _close(runtime, placement, pane)
         member = _deregister(runtime, member_id, placement)
     return MemberDeletion(member, placement, end, problem)

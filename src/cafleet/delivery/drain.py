@@ -169,5 +169,7 @@ def _drain_for_message(
         if not tried.touched and lock_seconds > 0:
             continue
         attempted.add(pending.message_id)
+        if pending.message_id == message_id and outcome.state is NotificationState.NOTIFIED:
+            return outcome  # Stamped: a further look could only fail, and make it look untold.
         if outcome.state is not NotificationState.NOTIFIED:
             attempted.add(message_id)  # The pane's drain has ended, and ours with it.
