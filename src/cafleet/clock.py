@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 
 Now = Callable[[], datetime]
 """A clock: returns an aware datetime in UTC. Tests hand in their own."""
+_UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
+"""Seconds and sign, the largest first."""
 
 
 def utc_now() -> datetime:
@@ -15,6 +17,16 @@ def utc_now() -> datetime:
 def format_timestamp(moment: datetime) -> str:
     """`2026-11-29T10:00:00.000000+00:00`: always microseconds, always `+00:00`."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def span(seconds: int | None) -> str:
+    """A span in its largest unit, rounded down: `45s`, `12m`, `3h`, `2d`; a dash where it is not known."""
+    if seconds is None:
+        return "-"
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
 
 
 def parse_timestamp(text: str | None) -> datetime | None:

@@ -9,7 +9,7 @@ import cafleet
 from cafleet.broker.members import RosterEntry
 from cafleet.delivery.line import own_line
 from cafleet.models import Activity, Member, MemberKind, MemberStatus, Placement
-from cafleet.monitor.wake_line import span, wake_line
+from cafleet.monitor.wake_line import wake_line
 from cafleet.multiplexer.base import is_one_line
 
 
@@ -86,23 +86,6 @@ def test_the_line_is_always_one_harmless_line_of_bounded_length(
     assert is_one_line(line)
     assert len(line.encode("utf-16-le")) // 2 <= units
     assert own_line(line) is not None, "a left-over of it is known again"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (None, "-"),
-        (0, "0s"),
-        (59, "59s"),
-        (60, "1m"),
-        (3599, "59m"),
-        (3600, "1h"),
-        (86400, "1d"),
-        (10**6, "11d"),
-    ],
-)
-def test_spans(seconds: int | None, text: str) -> None:
-    assert span(seconds) == text
 
 
 def test_the_monitors_skill_knows_the_line() -> None:

@@ -7,26 +7,9 @@ import pytest
 from cafleet.broker.monitors import MonitorOverview
 from cafleet.clock import format_timestamp
 from cafleet.models import Message, MessageState, MessageType, MonitorRuntime
-from cafleet.top.rows import age, age_of, full_text, monitor_line, name, preview, title
+from cafleet.top.rows import age, full_text, monitor_line, name, preview, title
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [
-        (None, "-"),
-        (0, "0s"),
-        (59, "59s"),
-        (60, "1m"),
-        (3599, "59m"),
-        (3600, "1h"),
-        (86400, "1d"),
-        (10**7, "115d"),
-    ],
-)
-def test_a_span_in_its_largest_unit(seconds: int | None, shown: str) -> None:
-    assert age_of(seconds) == shown
 
 
 def test_how_long_ago() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from cafleet.agents.base import utf16_length
 from cafleet.broker.members import RosterEntry
+from cafleet.clock import span
 from cafleet.delivery.line import ELLIPSIS, MAX_LINE_UNITS, TICK_ENDING, plain
 from cafleet.models import MemberKind
 
@@ -12,7 +13,6 @@ LONGEST_NAME = 32
 LEAST_MEMBER = len("1 a (b, unread 0, idle -)")
 _STRUCTURE = str.maketrans(dict.fromkeys("[](),:", " "))
 """What the line itself is made of: no name may look like another member."""
-_UNITS = ((86400, "d"), (3600, "h"), (60, "m"))
 
 
 def wake_line(fleet_id: int, roster: Sequence[RosterEntry], units: int = MAX_LINE_UNITS) -> str:
@@ -34,16 +34,6 @@ def wake_line(fleet_id: int, roster: Sequence[RosterEntry], units: int = MAX_LIN
         if utf16_length(line) <= limit:
             return line
     return f"{head}{tail}"
-
-
-def span(seconds: int | None) -> str:
-    """`45s`, `12m`, `3h`, `2d`; a dash where it is not known."""
-    if seconds is None:
-        return "-"
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"
 
 
 def _need(entry: RosterEntry) -> tuple[bool, int]:

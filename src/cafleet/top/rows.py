@@ -11,7 +11,7 @@ from cafleet.broker.members import RosterEntry
 from cafleet.broker.monitors import MonitorOverview
 from cafleet.broker.panes import PaneCondition, PaneReport
 from cafleet.broker.timeline import TimelineEntry
-from cafleet.clock import parse_timestamp
+from cafleet.clock import parse_timestamp, span
 from cafleet.delivery.line import plain, plain_line
 from cafleet.models import MemberKind, Message, MessageState
 from cafleet.top.columns import Column
@@ -121,7 +121,7 @@ def _roster_cells(entry: RosterEntry, report: PaneReport | None) -> tuple[Text, 
         Text("-" if member.placement is None else member.placement.coding_agent),
         pane_cell(entry, report),
         Text(str(unread), "bold yellow" if unread else "", justify="right"),
-        Text(age_of(entry.activity.idle), justify="right"),
+        Text(span(entry.activity.idle), justify="right"),
         Text(str(held) if held else "", "bold yellow", justify="right"),
     )
 
@@ -242,22 +242,12 @@ def _person(member_id: int, names: dict[int, str]) -> str:
 def age(timestamp: str, now: datetime) -> str:
     """How long ago."""
     moment = parse_timestamp(timestamp)
-    return "?" if moment is None else age_of(max(0, int((now - moment).total_seconds())))
-
-
-def age_of(seconds: int | None) -> str:
-    """A span in its largest unit."""
-    if seconds is None:
-        return "-"
-    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds >= length:
-            return f"{seconds // length}{unit}"
-    return f"{seconds}s"
+    return "?" if moment is None else span(max(0, int((now - moment).total_seconds())))
 
 
 def _period(seconds: int) -> str:
     """A span that is not rounded."""
-    return age_of(seconds) if (seconds % 60 == 0 and seconds < 3600) or seconds % 3600 == 0 else f"{seconds}s"
+    return span(seconds) if (seconds % 60 == 0 and seconds < 3600) or seconds % 3600 == 0 else f"{seconds}s"
 
 
 def _number(value: int) -> Text:
