@@ -109,6 +109,7 @@ def test_a_role_is_taught_what_its_rules_allow(page: str, end: str, monitor: boo
         ("SKILL.md", "Your prompt says it: your fleet id, your member id, your Director's member id."),
         ("SKILL.md", "cafleet whoami"),
         ("SKILL.md", "has you as `to_member_id`"),
+        ("SKILL.md", "Put the text into single quotes"),
         ("SKILL.md", "it may be cut, and can appear twice"),
         ("SKILL.md", "the message **is stored**. Do not send it again"),
         ("SKILL.md", "the others **are** done"),
