@@ -11,7 +11,7 @@ from tests.support.team import Team
 from tests.support.waiting import DEADLINE_SECONDS, wait_until
 
 from cafleet.db import fleets, messages
-from cafleet.delivery.inbox import listen, wait
+from cafleet.delivery.inbox import FIRST_DRAIN_SECONDS, listen, wait
 from cafleet.errors import MemberGone, MemberNotFound
 from cafleet.models import Message
 from cafleet.multiplexer.pane_lock import pane_lock
@@ -291,6 +291,24 @@ def test_mail_ends_a_long_delivery(team: Team, memory: MemoryMultiplexer) -> Non
     waiter.join()
     assert ids(waiter.answer) == stored
     assert len(program.submitted) == 1
+
+
+def test_a_long_delivery_does_not_outlast_the_wait(team: Team, memory: MemoryMultiplexer) -> None:
+    """Clients give up a call: a waiter with much to deliver stops after the line that it is at."""
+    address, program = memory.add_composer(ComposerProgram(standin_screen))
+    ada = team.add("ada", address)
+    stored = [team.store(ada) for _ in range(3)]
+    pastes: list[str] = []
+
+    def before(method: str, pane: str) -> None:
+        if method == "paste":
+            pastes.append(pane)
+            time.sleep(FIRST_DRAIN_SECONDS)
+
+    memory.before = before
+    assert wait(team.runtime, team.director, 0.01) == []
+    assert len(pastes) == len(program.submitted) == 1
+    assert [team.is_notified(message_id) for message_id in stored] == [True, False, False]
 
 
 # -- listen --------------------------------------------------------------------------------------

@@ -22,8 +22,8 @@ Stopped = Callable[[], bool]
 _LONGEST_SLEEP_SECONDS = 3600.0
 _RETRY_SECONDS = 1.0
 """How soon a pane whose lock was taken is tried again."""
-_FIRST_DRAIN_SECONDS = 1.0
-"""How long mail that is there already waits for the drain at the start."""
+FIRST_DRAIN_SECONDS = 1.0
+"""How long the drain at the start goes on although there is mail, or nothing is waited for."""
 _STOP_CHECK_SECONDS = 0.25
 """How soon a caller that wants to stop is heard."""
 _WAIT_STOP_CHECK_SECONDS = 0.25
@@ -48,8 +48,8 @@ def wait(
     """
     deadline = math.inf if timeout_seconds is None else time.monotonic() + timeout_seconds
     runtime.database.wait_for_change(0.0)
-    waiter = _Waiter(runtime, member_id, stopped or (lambda: False))
-    waiter.drain(patience_seconds=_FIRST_DRAIN_SECONDS)
+    waiter = _Waiter(runtime, member_id, deadline, stopped or (lambda: False))
+    waiter.drain(patience_seconds=FIRST_DRAIN_SECONDS)
     while True:
         inbox = waiter.inbox()
         left = deadline - time.monotonic()
@@ -98,8 +98,11 @@ def listen(runtime: Runtime, member_id: int, *, stopped: Stopped | None = None) 
 class _Waiter:
     """One waiting member: its inbox, and its part in typing what others are still to be told."""
 
-    def __init__(self, runtime: Runtime, member_id: int, stopped: Callable[[], bool]) -> None:
-        self._runtime, self._member_id, self._stopped = runtime, member_id, stopped
+    def __init__(
+        self, runtime: Runtime, member_id: int, deadline: float, stopped: Callable[[], bool]
+    ) -> None:
+        self._runtime, self._member_id = runtime, member_id
+        self._deadline, self._stopped = deadline, stopped
         self._attempted = Attempted()
         with runtime.database.read() as connection:
             self._fleet_id = _fleet_of(connection, member_id)
@@ -112,7 +115,8 @@ class _Waiter:
             return messages.inbox(connection, self._member_id)
 
     def drain(self, patience_seconds: float) -> None:
-        """Type for the fleet, but leave off once there is mail and `patience_seconds` have passed."""
+        """Type for the fleet, but leave off once `patience_seconds` have passed and there is mail, or the
+        wait has lasted as long as it may: whoever waits next goes on."""
         patience = time.monotonic() + patience_seconds
         self.locked_out = False
         # A taken lock is not waited for: its holder types, and mail may come for us meanwhile.
@@ -121,7 +125,8 @@ class _Waiter:
             self._runtime, self._fleet_id, self._attempted, skip_members=own, lock_seconds=0.0
         ):
             self.locked_out = self.locked_out or not outcome.touched
-            if self._stopped() or (time.monotonic() >= patience and self._has_mail()):
+            now = time.monotonic()
+            if self._stopped() or (now >= patience and (now >= self._deadline or self._has_mail())):
                 break
 
     def _has_mail(self) -> bool:
