@@ -331,6 +331,60 @@ def test_another_file_in_its_place_is_opened_instead(database: Database, tmp_pat
 # -- full, read-only, broken ---------------------------------------------------------------------
 
 
+def put_backup_in_place(database: Database, backup: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        os.unlink(database.path + suffix)
+    os.rename(backup, database.path)
+
+
+@pytest.mark.parametrize("through_link", [False, True])
+def test_nothing_is_stored_in_a_file_that_was_replaced(
+    database: Database, tmp_path: Path, through_link: bool
+) -> None:
+    """Whoever goes on while a backup is restored: what it reports as stored is in the restored file."""
+    path = Path(database.path)
+    if through_link:
+        (tmp_path / "link.db").symlink_to(path)
+    used = Database(str(tmp_path / "link.db" if through_link else path))
+    with used.write() as connection:
+        connection.execute(ADD_FLEET)
+    assert count(used) == 1
+    backup = fresh_database(tmp_path / "backup")
+    put_backup_in_place(database, Path(backup.path))
+    with used.write() as connection:
+        connection.execute(ADD_FLEET)
+        connection.execute(ADD_FLEET)
+    assert count(used) == 2
+    used.close()
+    assert rows(path, "SELECT count(*) FROM fleets") == [(2,)]
+
+
+def test_a_link_that_points_elsewhere_now_is_followed(database: Database, tmp_path: Path) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(database.path)
+    used = Database(str(link))
+    with used.write() as connection:
+        connection.execute(ADD_FLEET)
+    other = fresh_database(tmp_path / "other")
+    link.unlink()
+    link.symlink_to(other.path)
+    with used.write() as connection:
+        connection.execute(ADD_FLEET)
+    used.close()
+    assert rows(Path(other.path), "SELECT count(*) FROM fleets") == [(1,)]
+
+
+def test_nothing_is_stored_in_a_file_that_was_removed(database: Database) -> None:
+    with database.write() as connection:
+        connection.execute(ADD_FLEET)
+    for suffix in ("", "-wal", "-shm"):
+        os.unlink(database.path + suffix)
+    for attempt in (database.write, database.read):
+        with pytest.raises(DatabaseMissing), attempt():
+            pass
+    assert not os.path.exists(database.path)
+
+
 def test_a_full_disk_stores_nothing_and_says_what_to_do(database: Database) -> None:
     def fill() -> None:
         with database.write() as connection:
@@ -520,6 +574,15 @@ def test_a_commit_between_reading_and_waiting_is_not_missed(database: Database) 
     assert database.wait_for_change(60)
     assert count(database) == 1
     assert not database.wait_for_change(0.05)
+
+
+def test_a_connection_that_was_opened_anew_is_not_taken_for_the_old_one(database: Database) -> None:
+    """SQLite counts changes per connection, from the same number on."""
+    database.wait_for_change(0)
+    for _ in range(5):  # Memory that was just freed is given out again: most of them look alike.
+        database._close_connections()
+        run_sql(Path(database.path), ADD_FLEET)
+        assert database.wait_for_change(0)
 
 
 def test_an_own_commit_counts_as_a_change(database: Database) -> None:

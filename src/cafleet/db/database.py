@@ -52,6 +52,7 @@ class Database:
         self._schema_cookie: int | None = None
         """SQLite's counter of schema changes when the file was last found current; None: not guarded."""
         self._reader: sqlite3.Connection | None = None
+        self._readers_opened = 0
         self._writer: sqlite3.Connection | None = None
         self._stand_in: _StandIn | None = None
         self._writing = False
@@ -158,18 +159,16 @@ class Database:
     # -- transactions: what `Reading` and `Writing` do ------------------------------------------------
 
     def _begin_read(self) -> sqlite3.Connection:
-        if self._schema_cookie is None:
-            self.guard()
+        self._stay_with_the_path()
         try:
-            if self._reader is None:
-                self._reader = self._open("ro")
-            self._reader.execute("BEGIN")
-            self._check_format(self._reader)
+            reader = self._open_reader()
+            reader.execute("BEGIN")
+            self._check_format(reader)
         except sqlite3.DatabaseError as error:
             if primary_code(error) not in NOT_IN_PLACE_CODES:
                 raise self._failure(error) from error
             return self._begin_stand_in()
-        return self._reader
+        return reader
 
     def _begin_stand_in(self) -> sqlite3.Connection:
         self._close_reader()
@@ -204,8 +203,7 @@ class Database:
 
     def _begin_write(self) -> sqlite3.Connection:
         assert not self._writing, "a write transaction is already open"
-        if self._schema_cookie is None:
-            self.guard()
+        self._stay_with_the_path()
         try:
             if self._writer is None:
                 self._writer = self._open("rw")
@@ -286,6 +284,18 @@ class Database:
     def _open(self, mode: str) -> sqlite3.Connection:
         return connections.open_live(self._file, mode, timeout_seconds=self._busy_timeout_seconds)
 
+    def _open_reader(self) -> sqlite3.Connection:
+        if self._reader is None:
+            self._reader = self._open("ro")
+            self._readers_opened += 1
+        return self._reader
+
+    def _stay_with_the_path(self) -> None:
+        """Diagnose the file where that has not happened, and again where another one is in its place now (a
+        restored backup), or none: what is stored in a file that has no name any more is lost."""
+        if self._schema_cookie is None or connections.identity(self.path) != self._identity:
+            self.guard()
+
     def _close_connections(self) -> None:
         self._close_reader()
         self._close_stand_in()
@@ -308,18 +318,15 @@ class Database:
 
     def _look(self) -> object:
         """A value that differs from the last one if anything was committed in between."""
-        if self._schema_cookie is None or connections.identity(self._file) != self._identity:
-            self.guard()  # Another file is in its place now, or none.
+        self._stay_with_the_path()
         try:
-            if self._reader is None:
-                self._reader = self._open("ro")
-            version = self._reader.execute("PRAGMA data_version").fetchone()[0]
+            version = self._open_reader().execute("PRAGMA data_version").fetchone()[0]
         except sqlite3.DatabaseError as error:
             if primary_code(error) not in NOT_IN_PLACE_CODES:
                 raise self._failure(error) from error
             return connections.signature(self._file)
         # The version counts per connection: a new connection must not be taken for the old one.
-        return (self._identity, id(self._reader), version)
+        return (self._identity, self._readers_opened, version)
 
     def _note(self, found: object) -> None:
         self._seen = found
