@@ -51,6 +51,9 @@ if wanted("hang"):
 order = wanted("delay")
 if order:
     time.sleep(order["seconds"])
+order = wanted("before")
+if order:
+    os.spawnvp(os.P_WAIT, order["command"][0], order["command"])
 order = wanted("fail")
 if order:
     sys.stderr.write(order["message"] + "\\n")
@@ -106,13 +109,17 @@ class TmuxShim:
         """Let the next call whose arguments contain `text` take that much longer."""
         self._order("delay", {"text": text, "times": 1, "seconds": seconds})
 
+    def run_before(self, text: str, *command: str) -> None:
+        """Run `command` to its end before the next call whose arguments contain `text`."""
+        self._order("before", {"text": text, "times": 1, "command": command})
+
     def kill_caller(self, *, skip: int) -> None:
         """Kill whoever makes the next call but `skip`, once; the call itself takes its course."""
         self._order("kill", {"text": "", "times": 1, "skip": skip})
 
     def behave(self) -> None:
         """No more failures."""
-        for name in ("fail", "hang", "delay", "kill"):
+        for name in ("fail", "hang", "delay", "before", "kill"):
             (self.directory / name).unlink(missing_ok=True)
 
     def _order(self, name: str, order: dict[str, object]) -> None:
