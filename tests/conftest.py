@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.support import isolation
+from tests.support.program import end_started
 from tests.support.tmux_server import TmuxServer
 from tests.support.tmux_shim import TmuxShim
 
@@ -29,6 +30,14 @@ def no_tmux_server_is_left() -> Iterator[None]:
             os.kill(pid, signal.SIGKILL)
     if left:
         pytest.fail("tmux servers left running: " + "; ".join(command for _, command in left), pytrace=False)
+
+
+@pytest.fixture(autouse=True)
+def no_program_is_left() -> Iterator[None]:
+    """Whoever starts a program ends it, also when the test fails: another one would have to pay for it."""
+    yield
+    if left := end_started():
+        pytest.fail("programs left running: " + "; ".join(left), pytrace=False)
 
 
 @pytest.fixture

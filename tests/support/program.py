@@ -1,6 +1,7 @@
 """The installed `cafleet` program, run in a home of its own."""
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -16,6 +17,21 @@ from cafleet.models import Placement
 from cafleet.multiplexer.server_name import server_name
 
 SCRIPT = os.path.join(os.path.dirname(sys.executable), "cafleet")
+
+
+_started: "list[subprocess.Popen[bytes]]" = []
+
+
+def end_started() -> list[str]:
+    """End what `Program.start` started and nobody has ended; their command lines."""
+    left = []
+    while _started:
+        process = _started.pop()
+        if process.poll() is None:
+            left.append(shlex.join(map(str, process.args)))  # type: ignore[arg-type]
+            process.kill()
+            process.communicate()
+    return left
 
 
 class Result(NamedTuple):
@@ -60,8 +76,8 @@ class Program:
         return Result(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
 
     def start(self, *arguments: str, environ: Mapping[str, str] | None = None) -> "subprocess.Popen[bytes]":
-        """One command that goes on; the caller ends it."""
-        return subprocess.Popen(
+        """One command that goes on; the caller ends it, `end_started` sees to that."""
+        process = subprocess.Popen(
             [SCRIPT, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -69,6 +85,8 @@ class Program:
             env={**self.environ, **(environ or {})},
             cwd=self.home,
         )
+        _started.append(process)
+        return process
 
     def pane_environ(self, socket: str, server_pid: int, pane: str) -> dict[str, str]:
         """What tmux sets in a pane."""
