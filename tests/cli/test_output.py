@@ -1,7 +1,10 @@
 """Streams: data on one, diagnostics on the other, nothing that surprises a terminal (SPEC 7.1)."""
 
+import fcntl
 import io
 import os
+import struct
+import termios
 
 import pytest
 
@@ -96,6 +99,49 @@ def test_display_width() -> None:
     assert display_width("ab") == 2
     assert display_width("日本") == 4
     assert display_width("e\u0301") == 1
+    assert display_width("ภาษาไทยที่นี่") == 9  # Thai vowel signs combine, too.
+    assert display_width("❤\ufe0f") == 1
+    assert display_width("\u1112\u1161\u11ab") == 2  # One Hangul syllable.
+
+
+class _Narrow(_Terminal):
+    """A terminal on a real descriptor, as wide as the test says."""
+
+    def __init__(self, columns: int) -> None:
+        super().__init__()
+        self._ends = os.openpty()
+        fcntl.ioctl(self._ends[1], termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+    def fileno(self) -> int:
+        return self._ends[1]
+
+    def close(self) -> None:
+        for end in self._ends:
+            os.close(end)
+        super().close()
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [
+        (80, "id  name                  at\n1   日本日本日本日本日本  now\n"),
+        (29, "id  name                  at\n1   日本日本日本日本日本  now\n"),
+        (28, "id  name                 at\n1   日本日本日本日本日…  now\n"),
+        (10, "id  name              at\n1   日本日本日本日…   now\n"),
+        (0, "id  name                  at\n1   日本日本日本日本日本  now\n"),
+    ],
+)
+def test_a_name_gives_way_on_a_narrow_terminal(columns: int, shown: str) -> None:
+    terminal = _Narrow(columns)
+    show_table(("id", "name", "at"), [(1, "日本" * 5, "now")], Output(terminal, None), cut="name")
+    assert terminal.getvalue() == shown
+    terminal.close()
+
+
+def test_a_name_is_whole_in_a_pipe() -> None:
+    stdout = io.StringIO()
+    show_table(("name",), [("n" * 300,)], Output(stdout, None), cut="name")
+    assert stdout.getvalue() == "name\n" + "n" * 300 + "\n"
 
 
 def test_a_record_has_one_line_per_field() -> None:

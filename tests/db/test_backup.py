@@ -86,6 +86,51 @@ def test_a_folder_that_is_missing_or_closed(database: Database, tmp_path: Path) 
     assert finished.stdout == f"no backup was written to {closed / 'copy.db'}: Permission denied\n"
 
 
+ADD_MANY = (
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)"
+    " INSERT INTO messages (from_member_id, to_member_id, created_at, status_state, status_timestamp, text)"
+    " SELECT 1, 2, '2026-01-01T00:00:02.000000+00:00', 'completed', '2026-01-01T00:00:02.000000+00:00',"
+    " hex(zeroblob(1000)) FROM n"
+)
+"""Twelve megabytes of messages from 1 to 2: more than one step of a copy."""
+
+
+def test_progress_counts_bytes_of_one_state(database: Database, tmp_path: Path) -> None:
+    path, target = Path(database.path), tmp_path / "copy.db"
+    run_sql(path, *ADD_TEAM, ADD_MANY)
+    stored = rows(path, "SELECT count(*) FROM messages")
+    seen: list[tuple[int, int]] = []
+
+    def progress(copied: int, total: int) -> None:
+        if copied < total:
+            run_sql(path, ADD_MESSAGE)  # Somebody else goes on.
+        seen.append((copied, total))
+
+    done = backup(database, str(target), progress)
+    assert rows(target, "SELECT count(*) FROM messages") == stored
+    steps = [copied for copied, _ in seen]
+    assert steps == sorted(steps)
+    assert 0 < steps[0] < done.size
+    assert {total for _, total in seen} == {done.size}
+    assert seen[-1] == (done.size, done.size)
+
+
+def test_an_interrupt_during_the_check_is_one(database: Database, tmp_path: Path) -> None:
+    run_sql(Path(database.path), *ADD_TEAM, ADD_MANY)
+
+    def progress(copied: int, total: int) -> None:
+        if checking:
+            raise KeyboardInterrupt
+        if copied == total:
+            checking.append(True)
+
+    checking: list[bool] = []
+    with pytest.raises(KeyboardInterrupt):
+        backup(database, str(tmp_path / "copy.db"), progress)
+    database.close()
+    assert [name for name in os.listdir(tmp_path) if "copy" in name] == []
+
+
 def test_a_damaged_database_gives_no_backup(database: Database, tmp_path: Path) -> None:
     run_sql(Path(database.path), *ADD_TEAM, *[ADD_MESSAGE] * 300)
     ((root,),) = rows(

@@ -3,6 +3,7 @@
 from cafleet.cli.arguments import Command, Values, positional
 from cafleet.cli.escapes import escape
 from cafleet.cli.output import Output
+from cafleet.cli.progress import ProgressLine
 from cafleet.db.backup import backup as write_backup
 from cafleet.folders import absolute_path
 from cafleet.runtime import Runtime
@@ -10,16 +11,24 @@ from cafleet.runtime import Runtime
 
 def backup(runtime: Runtime, values: Values, out: Output) -> int:
     """Write the copy; the path is shown as it really is."""
-    out.progress("copying and checking the database …")
-    try:
-        done = write_backup(runtime.database, absolute_path(values.text("file")))
-    finally:
-        out.progress("")
+    with ProgressLine(out) as line:
+        done = write_backup(
+            runtime.database,
+            absolute_path(values.text("file")),
+            lambda copied, total: line.show(_how_far(copied, total)),
+        )
     if out.as_json:
         out.json({"path": done.path, "size": done.size})
     else:
         out.write(f"Backup written to {escape(done.path)} ({done.size} bytes, integrity checked).")
     return 0
+
+
+def _how_far(copied: int, total: int) -> str:
+    """`copied`, `total`: bytes."""
+    if copied >= total:
+        return "checking the copy"
+    return f"{copied >> 20} of {total >> 20} MiB copied ({100 * copied // total} %)"
 
 
 COMMANDS = {

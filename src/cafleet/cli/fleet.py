@@ -51,7 +51,7 @@ def list_(runtime: Runtime, _values: Values, out: Output) -> int:
         out.write("No fleets found.")
     else:
         rows = [(f.fleet_id, f.name, f.director_member_id, count, f.created_at) for f, count in found]
-        show_table(("fleet_id", "name", "director", "members", "created_at"), rows, out)
+        show_table(("fleet_id", "name", "director", "members", "created_at"), rows, out, cut="name")
     return 0
 
 

@@ -4,6 +4,7 @@ from cafleet.broker.names import mend_description, mend_name
 from cafleet.cli.arguments import Command, Values, count, flag, option, positional
 from cafleet.cli.escapes import escape
 from cafleet.cli.output import Output
+from cafleet.cli.progress import ProgressLine
 from cafleet.cli.table import show_table
 from cafleet.db.earlier_format import ImportReport, Mending, import_earlier
 from cafleet.errors import MonitorDuplicates, UsageError
@@ -15,25 +16,21 @@ def import_(runtime: Runtime, values: Values, out: Output) -> int:
     """Fill the database from the file; says what was kept, what was changed and what was not."""
     monitors = _monitors(values.pairs("monitor"))
 
-    def progress(copied: int, total: int) -> None:
-        out.progress(f"{copied} of {total} messages")
-
     try:
-        report = import_earlier(
-            absolute_path(values.text("source")),
-            runtime.database.path,
-            keep_placements=values.flag("keep_placements"),
-            monitors=monitors,
-            mending=Mending(mend_name, mend_description),
-            now=runtime.now(),
-            progress=progress,
-        )
+        with ProgressLine(out) as line:
+            report = import_earlier(
+                absolute_path(values.text("source")),
+                runtime.database.path,
+                keep_placements=values.flag("keep_placements"),
+                monitors=monitors,
+                mending=Mending(mend_name, mend_description),
+                now=runtime.now(),
+                progress=lambda copied, total: line.show(f"{copied} of {total} messages"),
+            )
     except MonitorDuplicates as error:
         choice = " ".join(f"--monitor {fleet}={min(ids)}" for fleet, ids in sorted(error.duplicates.items()))
         error.add_note(f"Choose who stays in each fleet, for instance: {choice}")
         raise
-    finally:
-        out.progress("")
     if out.as_json:
         out.json(_record(report))
     else:

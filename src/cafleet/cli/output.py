@@ -36,6 +36,8 @@ class Output:
         self.encode: Callable[[object], str] | None = None
         """Set with `--json`: a value to one line of JSON."""
         self.color = False
+        self._dumb = False
+        """The terminal can only write on: no line can be taken back."""
 
     @property
     def as_json(self) -> bool:
@@ -46,6 +48,16 @@ class Output:
     def terminal(self) -> bool:
         """Standard output is a terminal: tables are aligned there."""
         return self._stdout is not None and self._stdout.isatty()
+
+    @property
+    def width(self) -> int | None:
+        """Columns of the terminal; None: it does not say, or there is none."""
+        if self._stdout is None or not self.terminal:
+            return None
+        try:
+            return os.get_terminal_size(self._stdout.fileno()).columns or None
+        except (OSError, ValueError):
+            return None
 
     def pipe(self) -> int | None:
         """The descriptor of standard output where that is a pipe or a socket."""
@@ -60,7 +72,8 @@ class Output:
 
     def set_color(self, environ: Mapping[str, str]) -> None:
         """Colour where a terminal reads, unless `NO_COLOR` is set to anything (https://no-color.org)."""
-        self.color = self.terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+        self._dumb = environ.get("TERM") == "dumb"
+        self.color = self.terminal and not environ.get("NO_COLOR") and not self._dumb
 
     def paint(self, text: str, style: str) -> str:
         """`text` in a style where colour is on."""
@@ -93,7 +106,7 @@ class Output:
     def progress(self, text: str) -> None:
         """How far a long work is: one line on standard error, where a terminal reads that, which the next
         one overwrites; an empty one removes it."""
-        if self._stderr is not None and self._stderr.isatty():
+        if self._stderr is not None and self._stderr.isatty() and not self._dumb:
             self._tell(f"\r{escape(text)}\x1b[K", end="")
 
     def warn(self, text: str) -> None:
