@@ -15,7 +15,7 @@ from cafleet.errors import (
     MemberNotFound,
     MultiplexerTimeout,
 )
-from cafleet.models import Member, MessageState, MessageType, NotificationState
+from cafleet.models import Member, MessageState, MessageType, Notification, NotificationState
 
 
 def stored_rows(world: World) -> int:
@@ -358,3 +358,14 @@ def test_inboxes_hold_what_was_sent_and_not_acknowledged(
         found = [message.message_id for message in inbox.poll(world.runtime, member_id)]
         assert found == sorted(ids, reverse=True)
         assert inbox.count_unread(world.runtime, member_id) == len(ids)
+
+
+def test_a_sender_is_warned_when_nobody_was_told() -> None:
+    warned = {state: messages.untold(5, Notification(state, "pane is busy")) for state in NotificationState}
+    line = "message 5 not notified: pane is busy. It is stored; do not send it again."
+    assert warned == {
+        NotificationState.NOTIFIED: None,
+        NotificationState.SKIPPED: None,
+        NotificationState.DEFERRED: line,
+        NotificationState.FAILED: line,
+    }

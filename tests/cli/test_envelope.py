@@ -3,7 +3,7 @@
 import io
 import json
 
-from cafleet.cli.envelope import envelope, message_record, notification_record, show_inbox, warn_unless_told
+from cafleet.cli.envelope import envelope, message_record, notification_record, show_inbox
 from cafleet.cli.json_line import encode
 from cafleet.cli.output import Output
 from cafleet.models import Message, MessageState, MessageType, Notification, NotificationState
@@ -98,11 +98,6 @@ def test_an_empty_inbox_says_so_in_few_bytes() -> None:
     assert stdout.getvalue() == "No messages found.\n[]\n"
 
 
-def test_the_sender_is_warned_when_nobody_was_told() -> None:
-    out, _, stderr = _out()
-    for state in NotificationState:
-        warn_unless_told(5, Notification(state, "pane is busy"), out)
-    line = "Warning: message 5 not notified: pane is busy. It is stored; do not send it again.\n"
-    assert stderr.getvalue() == line * 2
+def test_what_became_of_a_notification() -> None:
     record = notification_record(Notification(NotificationState.DEFERRED, "pane is busy"))
     assert encode(record) == '{"state":"deferred","reason":"pane is busy"}'

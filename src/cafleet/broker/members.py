@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from cafleet.broker.activity import activity_of
 from cafleet.broker.liveness import require_fleet, require_live_fleet, require_member
 from cafleet.db import members, messages
-from cafleet.models import Activity, Member
+from cafleet.models import Activity, Member, Placement
 from cafleet.runtime import Runtime
 
 
@@ -66,6 +66,28 @@ def skills(member: Member) -> list[Any]:
         return []
     found = card.get("skills") if isinstance(card, dict) else None
     return found if isinstance(found, list) else []
+
+
+def member_facts(member: Member) -> dict[str, object]:
+    """What every face shows of a member beside its ids; the stored card stays inside."""
+    return {
+        "name": member.name,
+        "description": member.description,
+        "kind": member.kind,
+        "status": member.status,
+        "registered_at": member.registered_at,
+        "deregistered_at": member.deregistered_at,
+        "skills": skills(member),
+    }
+
+
+def placement_facts(placement: Placement | None) -> dict[str, object] | None:
+    """The whole placement without the member's id, which stands beside it."""
+    if placement is None:
+        return None
+    facts = placement._asdict()
+    del facts["member_id"]
+    return facts
 
 
 def _roster(

@@ -76,6 +76,14 @@ class Broadcast(NamedTuple):
         return sum(1 for result in self.results if result.notification.state is NotificationState.NOTIFIED)
 
 
+def untold(message_id: int, notification: Notification) -> str | None:
+    """The warning that belongs to a stored message that could not be announced (SPEC 4.4), or None."""
+    if notification.state not in (NotificationState.DEFERRED, NotificationState.FAILED):
+        return None
+    reason = notification.reason or notification.state
+    return f"message {message_id} not notified: {reason}. It is stored; do not send it again."
+
+
 def send(
     runtime: Runtime,
     from_member_id: int,

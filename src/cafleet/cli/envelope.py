@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from cafleet.cli.escapes import escape, escape_lines
 from cafleet.cli.output import CYAN, Output
-from cafleet.models import Message, MessageType, Notification, NotificationState
+from cafleet.models import Message, MessageType, Notification
 
 TEXT_LIMIT = 50
 """Envelopes that one text answer shows unless `--limit` says otherwise."""
@@ -44,12 +44,3 @@ def show_inbox(messages: Sequence[Message], out: Output, more: int = 0) -> None:
         out.write("No messages found.")
     if more > 0:
         out.write(f"… {more} more; use --limit or --json")
-
-
-def warn_unless_told(message_id: int, notification: Notification, out: Output) -> None:
-    """On standard error, that a stored message could not be announced to its recipient (SPEC 4.4)."""
-    if notification.state in (NotificationState.DEFERRED, NotificationState.FAILED):
-        out.warn(
-            f"message {message_id} not notified: {notification.reason or notification.state}. "
-            "It is stored; do not send it again."
-        )

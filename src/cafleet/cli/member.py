@@ -10,7 +10,7 @@ from cafleet.cli.bodies import body, body_arguments
 from cafleet.cli.escapes import escape
 from cafleet.cli.known_agents import AGENT, AGENTS
 from cafleet.cli.output import Output, record
-from cafleet.cli.roster import member_record, placement_record, warn_of_start
+from cafleet.cli.roster import member_record, warn_of_start
 from cafleet.cli.table import show_table
 from cafleet.models import Member, MemberKind
 from cafleet.runtime import Runtime
@@ -86,7 +86,7 @@ def _entry_record(entry: RosterEntry, report: PaneReport | None) -> dict[str, ob
 
 def _placement_record(member: Member, report: PaneReport | None) -> dict[str, object] | None:
     """Where the member's pane is, and how it is."""
-    placement = placement_record(member.placement)
+    placement = members.placement_facts(member.placement)
     if placement is not None and report is not None:
         placement |= report_record(report)
     return placement

@@ -6,8 +6,9 @@ from cafleet.broker import caller, messages
 from cafleet.broker.messages import SendResult, Sent
 from cafleet.cli.arguments import Command, Values, integer, option
 from cafleet.cli.bodies import body, body_arguments
-from cafleet.cli.envelope import envelope, message_record, notification_record, warn_unless_told
+from cafleet.cli.envelope import envelope, message_record, notification_record
 from cafleet.cli.output import Output, OutputFailed
+from cafleet.models import Notification
 from cafleet.runtime import Runtime
 
 
@@ -64,7 +65,13 @@ def _show_sent(sent: Sent, out: Output) -> None:
     if not out.as_json:
         earlier = " (An earlier send with this key had stored it.)" if sent.repeated else ""
         out.write(f"Message sent.{earlier}\n{envelope(sent.message, out)}")
-    warn_unless_told(sent.message.message_id, sent.notification, out)
+    _warn_unless_told(sent.message.message_id, sent.notification, out)
+
+
+def _warn_unless_told(message_id: int, notification: Notification, out: Output) -> None:
+    warning = messages.untold(message_id, notification)
+    if warning is not None:
+        out.warn(warning)
 
 
 def _sent_record(sent: Sent) -> dict[str, object]:
@@ -94,7 +101,7 @@ def broadcast(runtime: Runtime, values: Values, out: Output) -> int:
         else:
             out.write(f"broadcast id={summary} recipients={result.recipients} notified={result.notified}")
         for told in result.results:
-            warn_unless_told(told.message_id, told.notification, out)
+            _warn_unless_told(told.message_id, told.notification, out)
 
     _reply(reply, [summary], out)
     return 0

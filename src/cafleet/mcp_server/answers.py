@@ -235,14 +235,6 @@ def told(notification: Notification) -> Told:
     return Told(state=notification.state, reason=notification.reason)
 
 
-def untold(message_id: int, notification: Notification) -> str | None:
-    """The warning that belongs to a message that could not be announced (SPEC 4.4)."""
-    if notification.state not in (NotificationState.DEFERRED, NotificationState.FAILED):
-        return None
-    reason = notification.reason or notification.state
-    return f"message {message_id} not notified: {reason}. It is stored; do not send it again."
-
-
 def member_row(entry: RosterEntry) -> MemberRow:
     member, placement = entry.member, entry.member.placement
     return MemberRow(

@@ -87,7 +87,7 @@ def _outcome(result: messages.SendResult) -> answers.SendOutcome:
         message_id=sent.message.message_id,
         notification=answers.told(sent.notification),
         repeated=sent.repeated,
-        warning=answers.untold(sent.message.message_id, sent.notification),
+        warning=messages.untold(sent.message.message_id, sent.notification),
     )
 
 
@@ -95,7 +95,7 @@ def broadcast(call: Call, arguments: Broadcast) -> answers.BroadcastAnswer:
     sender = _member(call, arguments, "from_member_id")
     warnings = [_other_identity(call.runtime, sender)]
     result = messages.broadcast(call.runtime, sender, arguments.text, arguments.key)
-    warnings += [answers.untold(told.message_id, told.notification) for told in result.results]
+    warnings += [messages.untold(told.message_id, told.notification) for told in result.results]
     found = [warning for warning in warnings if warning is not None]
     if len(found) > MAX_WARNINGS:
         found[MAX_WARNINGS:] = [f"{len(found) - MAX_WARNINGS} more"]

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cafleet.broker.fleets import FleetOverview
-from cafleet.broker.members import RosterEntry, names_of, skills
+from cafleet.broker.members import RosterEntry, member_facts, names_of, placement_facts
 from cafleet.broker.monitors import MonitorOverview
-from cafleet.models import Message, Notification, Placement
+from cafleet.models import Message, Notification
 from cafleet.runtime import Runtime
 
 Json = dict[str, Any]
@@ -29,26 +29,14 @@ def member_row(entry: RosterEntry) -> Json:
     member, activity = entry.member, entry.activity
     return {
         "member_id": member.member_id,
-        "name": member.name,
-        "description": member.description,
-        "kind": member.kind,
-        "status": member.status,
-        "registered_at": member.registered_at,
-        "deregistered_at": member.deregistered_at,
-        "skills": skills(member),
+        **member_facts(member),
         "unread": entry.unread,
         "idle": activity.idle,
         "last_sent": activity.last_sent,
         "last_recv": activity.last_recv,
         "last_ack": activity.last_ack,
-        "placement": None if member.placement is None else _placement_row(member.placement),
+        "placement": placement_facts(member.placement),
     }
-
-
-def _placement_row(placement: Placement) -> Json:
-    row = placement._asdict()
-    del row["member_id"]
-    return row
 
 
 def message_row(message: Message, names: Mapping[int, str]) -> Json:
