@@ -250,6 +250,18 @@ def test_a_survey_tells_alive_exited_gone_and_pending_apart(world: World) -> Non
     assert world.multiplexer.calls == [("list_panes", SERVER)], "one call for all"
 
 
+def test_a_director_who_is_a_person_in_a_shell_has_lost_nothing(world: World) -> None:
+    director = world.fleet()
+    world.multiplexer.pane(world.pane(director)).shell = True
+    for closely in (False, True):
+        found = panes.survey(world.runtime, director.fleet_id, [director], closely=closely)
+        assert found[director.member_id] == (PaneCondition.ALIVE, None, "a shell is there", 0, None, None)
+    world.multiplexer.end_program(world.pane(director), 3)
+    assert panes.survey(world.runtime, director.fleet_id, [director])[director.member_id].condition is (
+        PaneCondition.EXITED
+    )
+
+
 def test_a_survey_says_what_is_held_and_why(world: World) -> None:
     fleet_id = world.fleet().fleet_id
     free, reading, gone, dead = (world.member(fleet_id, name) for name in "abcd")

@@ -24,7 +24,11 @@ def member(kind: MemberKind) -> Member:
         (MemberKind.MEMBER, PaneReport(PaneCondition.EXITED, 3, None, 0, None), "%5 (exited 3)"),
         (MemberKind.MEMBER, SHELL, "%5 (exited: a shell is there)"),
         # A person who directs from a shell has not lost an agent.
-        (MemberKind.DIRECTOR, SHELL, "%5 (a shell is there)"),
+        (
+            MemberKind.DIRECTOR,
+            PaneReport(PaneCondition.ALIVE, None, "a shell is there", 0, None),
+            "%5 (a shell is there)",
+        ),
         (MemberKind.DIRECTOR, PaneReport(PaneCondition.EXITED, 3, None, 0, None), "%5 (exited 3)"),
     ],
 )

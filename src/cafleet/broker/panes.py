@@ -278,8 +278,11 @@ def _report(
         return PaneReport(PaneCondition.UNKNOWN, None, str(error), held, why)
     if status is None:
         return PaneReport(PaneCondition.GONE, None, None, held, "its pane is gone" if held else None)
+    detail = "a shell is there" if status.shell else None
+    if status.shell and not status.dead and member.kind is MemberKind.DIRECTOR:
+        # A person may direct from a shell: nothing need have exited. Nothing is ever typed there.
+        return PaneReport(PaneCondition.ALIVE, None, detail, held, None)
     if status.dead or status.shell:
-        detail = "a shell is there" if status.shell else None
         why = "its agent has exited" if held else None
         return PaneReport(PaneCondition.EXITED, status.exit_status, detail, held, why)
     state, why = None, None

@@ -12,7 +12,7 @@ from cafleet.cli.known_agents import AGENT, AGENTS
 from cafleet.cli.output import Output, record
 from cafleet.cli.roster import member_record, warn_of_start
 from cafleet.cli.table import show_table
-from cafleet.models import Member, MemberKind
+from cafleet.models import Member
 from cafleet.runtime import Runtime
 
 
@@ -53,7 +53,7 @@ def list_(runtime: Runtime, values: Values, out: Output) -> int:
         return 0
     columns = ("member_id", "name", "kind", "backend", "pane_id", "unread", "idle")
     rows = [_entry_row(entry, reports.get(entry.member.member_id)) for entry in entries]
-    show_table(columns, rows, out)
+    show_table(columns, rows, out, cut="name")
     return 0
 
 
@@ -109,8 +109,8 @@ def pane_cell(member: Member, report: PaneReport | None) -> str | None:
     if report is None:
         return pane
     said = []
-    if member.kind is MemberKind.DIRECTOR and report.condition is PaneCondition.EXITED and report.detail:
-        said.append(report.detail)  # A person may direct from a shell: nothing need have exited.
+    if report.condition is PaneCondition.ALIVE and report.detail:
+        said.append(report.detail)
     elif report.condition not in (PaneCondition.ALIVE, PaneCondition.PENDING):
         status = "" if report.exit_status is None else f" {report.exit_status}"
         said.append(f"{report.condition}{status}" + (f": {report.detail}" if report.detail else ""))
