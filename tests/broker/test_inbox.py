@@ -25,6 +25,17 @@ def test_poll_is_newest_status_first_and_changes_nothing(world: World) -> None:
     assert inbox.poll(world.runtime, director.member_id, limit=2) == first[:2]
 
 
+@pytest.mark.parametrize(("characters", "read"), [(1, 1), (5, 1), (6, 2), (10, 2), (11, 3), (15, 3), (99, 3)])
+def test_no_more_is_read_than_is_asked_for(world: World, characters: int, read: int) -> None:
+    """Each text has five characters; the one that reaches the sum is the last."""
+    director = world.fleet()
+    for text in ("one..", "two..", "three"):
+        messages.send(world.runtime, director.member_id, director.member_id, text)
+    all_of_it = inbox.poll(world.runtime, director.member_id)
+    assert inbox.poll(world.runtime, director.member_id, characters=characters) == all_of_it[:read]
+    assert inbox.poll(world.runtime, director.member_id, 1, characters=characters) == all_of_it[:1]
+
+
 def test_ids_decide_where_the_clock_stood_still_and_time_where_it_stepped_back(world: World) -> None:
     director = world.fleet()
     world.clock.step *= 0

@@ -93,6 +93,7 @@ def ids(found: list[Message] | None) -> list[int]:
 def test_what_is_there_is_returned_at_once_newest_first(team: Team) -> None:
     first, second = team.store(team.director, sender=1), team.store(team.director, sender=1)
     assert ids(wait(team.runtime, team.director, None)) == [second, first]
+    assert ids(wait(team.runtime, team.director, None, limit=1)) == [second]
 
 
 def test_a_message_that_comes_ends_the_wait(team: Team) -> None:

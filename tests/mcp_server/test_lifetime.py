@@ -171,6 +171,29 @@ def test_a_thousand_messages_make_a_small_answer(program: Program, team: Team) -
     assert max(map(len, server.lines)) < 3 * MAX_CHARACTERS
 
 
+def test_long_texts_that_are_not_shown_are_not_read(program: Program, team: Team) -> None:
+    """200 unread messages of 1 MiB, of which an answer holds a part of the newest."""
+    body = "x" * 2**20
+    with closing(Database(str(program.database_path))) as database, database.write() as connection:
+        for _ in range(200):
+            messages.insert(
+                connection,
+                from_member_id=1,
+                to_member_id=2,
+                text=body,
+                created_at="2026-01-01T00:00:00.000000+00:00",
+            )
+    with McpProcess(program, "--member-id", "2") as server:
+        server.initialized()
+        server.ask("list_members")
+        before = server.peak_kilobytes()
+        for tool in ("poll_inbox", "wait_for_message"):
+            answer = server.ask(tool, limit=200)
+            assert (len(answer["messages"]), answer["more"]) == (1, 199)
+        server.answer(server.request("resources/read", {"uri": "cafleet://members/2/inbox"}))
+        assert server.peak_kilobytes() - before < 50 * 1024
+
+
 def test_many_short_messages_are_cut_at_the_limit(program: Program, team: Team) -> None:
     seed_messages(program, 25, from_id=1, to_id=2)
     with McpProcess(program, "--member-id", "2") as server:

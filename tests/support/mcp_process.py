@@ -142,6 +142,11 @@ class McpProcess:
         """How many the server has (Linux)."""
         return len(list(Path(f"/proc/{self.process.pid}/task").iterdir()))
 
+    def peak_kilobytes(self) -> int:
+        """The most memory that the server has had (Linux)."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        return int(status.partition("VmHWM:")[2].split()[0])
+
     def close_input(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()

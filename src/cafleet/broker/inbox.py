@@ -10,8 +10,11 @@ from cafleet.models import Message, MessageType
 from cafleet.runtime import Runtime
 
 
-def poll(runtime: Runtime, member_id: int, limit: int | None = None) -> list[Message]:
+def poll(
+    runtime: Runtime, member_id: int, limit: int | None = None, characters: int | None = None
+) -> list[Message]:
     """The member's waiting deliveries, newest status first; changes nothing. `limit` None: all.
+    `characters`: no more of them than it takes for their texts to reach so many.
 
     The member must exist but need not be active: what waits for it stays readable.
 
@@ -21,7 +24,7 @@ def poll(runtime: Runtime, member_id: int, limit: int | None = None) -> list[Mes
     with runtime.database.read() as conn:
         if not members.exists(conn, member_id):
             raise MemberNotFound(member_id)
-        return messages.inbox(conn, member_id, limit)
+        return messages.inbox(conn, member_id, limit, characters)
 
 
 def count_unread(runtime: Runtime, member_id: int) -> int:

@@ -108,13 +108,25 @@ def find_key(conn: Connection, from_member_id: int, to_member_id: int, key: str)
 # -- lists -------------------------------------------------------------------------------------
 
 
-def inbox(conn: Connection, member_id: int, limit: int | None = None) -> list[Message]:
-    """The member's waiting deliveries, newest status first; `limit` None: all."""
+def inbox(
+    conn: Connection, member_id: int, limit: int | None = None, characters: int | None = None
+) -> list[Message]:
+    """The member's waiting deliveries, newest status first; `limit` None: all. `characters`: read no further
+    than to the message at which the texts together reach so many."""
     where = """
         WHERE x.owner_member_id = ? AND x.status_state = 'input_required' AND x.type = 'unicast'
         ORDER BY x.status_timestamp DESC, x.message_id DESC LIMIT ?
     """
-    return _all(conn, where, (member_id, _limit(limit)))
+    if characters is None:
+        return _all(conn, where, (member_id, _limit(limit)))
+    found: list[Message] = []
+    for row in conn.execute(_SELECT + where, (member_id, _limit(limit))):
+        message = _message(row)
+        found.append(message)
+        characters -= len(message.text)
+        if characters <= 0:
+            break
+    return found
 
 
 def count_inbox(conn: Connection, member_id: int) -> int:

@@ -34,10 +34,12 @@ def wait(
     member_id: int,
     timeout_seconds: float | None,
     *,
+    limit: int | None = None,
     stopped: Callable[[], bool] | None = None,
 ) -> list[Message]:
     """The member's inbox, newest first, as soon as it is not empty; empty after `timeout_seconds`
-    (0: one look; None: no limit), or soon after `stopped()` says that nobody waits any more.
+    (0: one look; None: no limit), or soon after `stopped()` says that nobody waits any more. `limit`: so
+    many messages of it at most; None: all.
 
     At the start, and whenever the database changed, what is pending for the others of the fleet is
     typed; a waiter never types into its own pane.
@@ -51,7 +53,7 @@ def wait(
     waiter = _Waiter(runtime, member_id, deadline, stopped or (lambda: False))
     waiter.drain(patience_seconds=FIRST_DRAIN_SECONDS)
     while True:
-        inbox = waiter.inbox()
+        inbox = waiter.inbox(limit)
         left = deadline - time.monotonic()
         if inbox or left <= 0:
             return inbox
@@ -109,10 +111,10 @@ class _Waiter:
         self.locked_out = False
         """A pane could not be reached in the last drain, since its lock was taken."""
 
-    def inbox(self) -> list[Message]:
+    def inbox(self, limit: int | None) -> list[Message]:
         with self._runtime.database.read() as connection:
             _fleet_of(connection, self._member_id)
-            return messages.inbox(connection, self._member_id)
+            return messages.inbox(connection, self._member_id, limit)
 
     def drain(self, patience_seconds: float) -> None:
         """Type for the fleet, but leave off once `patience_seconds` have passed and there is mail, or the

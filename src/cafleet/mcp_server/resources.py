@@ -3,12 +3,13 @@
 import re
 from typing import NamedTuple
 
-from cafleet.broker import fleets, inbox, members
+from cafleet.broker import fleets, members
 from cafleet.broker.timeline import group, timeline
 from cafleet.errors import NotFound
 from cafleet.mcp_server import answers
 from cafleet.mcp_server.answers import Answer
 from cafleet.mcp_server.arguments import DEFAULT_MESSAGES, MAX_ID
+from cafleet.mcp_server.mailbox import read_inbox
 from cafleet.runtime import Runtime
 
 INBOX = "cafleet://members/{member_id}/inbox"
@@ -65,13 +66,9 @@ def read(runtime: Runtime, uri: str) -> Answer:
     if match is None or (match[1], match[3]) not in _KINDS or int(match[2]) > MAX_ID:
         raise UnknownResource(uri)
     number = int(match[2])
-    return _inbox(runtime, number) if match[3] == "inbox" else _read_timeline(runtime, number)
-
-
-def _inbox(runtime: Runtime, member_id: int) -> Answer:
-    found = inbox.poll(runtime, member_id, DEFAULT_MESSAGES)
-    names = members.names_of(runtime, answers.senders(found)) if found else {}
-    return answers.inbox(member_id, found, inbox.count_unread(runtime, member_id), names)
+    if match[3] == "inbox":
+        return read_inbox(runtime, number, DEFAULT_MESSAGES)
+    return _read_timeline(runtime, number)
 
 
 def _read_timeline(runtime: Runtime, fleet_id: int) -> Answer:

@@ -28,6 +28,7 @@ from cafleet.mcp_server.arguments import (
     WaitForMessage,
     WaitForMessageTo,
 )
+from cafleet.mcp_server.mailbox import read_inbox
 from cafleet.models import Member, Message
 from cafleet.runtime import Runtime
 
@@ -140,20 +141,15 @@ def _other_identity(runtime: Runtime, sender: int) -> str | None:
 
 
 def poll_inbox(call: Call, arguments: PollInbox) -> answers.Inbox:
-    member_id = _member(call, arguments, "member_id")
-    found = inbox.poll(call.runtime, member_id, arguments.limit)
-    unread = len(found) if len(found) < arguments.limit else inbox.count_unread(call.runtime, member_id)
-    return answers.inbox(member_id, found, unread, _names(call.runtime, found))
+    return read_inbox(call.runtime, _member(call, arguments, "member_id"), arguments.limit)
 
 
 def wait_for_message(call: Call, arguments: WaitForMessage) -> answers.Inbox:
     member_id = _member(call, arguments, "member_id")
     started = time.monotonic()
-    found = wait(call.runtime, member_id, arguments.capped_seconds, stopped=call.stopped)
-    answer = answers.inbox(
-        member_id, found[: arguments.limit], len(found), _names(call.runtime, found[: arguments.limit])
-    )
-    if not found:
+    wait(call.runtime, member_id, arguments.capped_seconds, limit=1, stopped=call.stopped)
+    answer = read_inbox(call.runtime, member_id, arguments.limit)
+    if not answer.messages:
         answer.hint = (
             f"nothing within {time.monotonic() - started:.0f} s; wait again, or go on with other work"
         )
