@@ -117,7 +117,7 @@ class McpProcess:
     def next(self) -> dict[str, Any]:
         """The next message of the server."""
         line = self._arrived.get(timeout=DEADLINE_SECONDS)
-        assert line, "the server has ended"
+        assert line, f"the server has ended: exit code and errors {self.wait()}"
         found = json.loads(line)
         assert found["jsonrpc"] == "2.0"
         assert isinstance(found, dict)
