@@ -796,6 +796,18 @@ def test_nothing_is_typed_where_it_could_not_be_stamped(team: Team, memory: Memo
 # -- a whole fleet -------------------------------------------------------------------------------
 
 
+def test_a_sender_stops_at_an_older_line_that_failed(team: Team, memory: MemoryMultiplexer) -> None:
+    """Else its own line would overtake the older one."""
+    address, program = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    older, own = team.store(ada, "older"), team.store(ada, "own")
+    memory.fail("look", MultiplexerError("told to fail"))
+    assert drain_for_message(team.runtime, own) == failed("told to fail")
+    assert not memory.pane(address).touched
+    assert drain_for_message(team.runtime, own) == NOTIFIED
+    assert program.submitted == [line_of(team, older), line_of(team, own)]
+
+
 def test_one_bad_pane_does_not_spoil_the_others(team: Team, memory: MemoryMultiplexer) -> None:
     good, good_program = memory.add_composer(standin())
     dead, _ = memory.add_composer(standin())

@@ -1,0 +1,109 @@
+"""What is true when the pane's lock has been got need not be what was true when it was asked for."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from sqlite3 import Connection
+
+import pytest
+from tests.support.drawn import standin_screen
+from tests.support.memory_multiplexer import ComposerProgram, MemoryMultiplexer
+from tests.support.team import Team
+
+from cafleet.db.database import Database
+from cafleet.delivery.drain import drain_for_message
+from cafleet.delivery.line import render_line
+from cafleet.errors import PaneBusy
+from cafleet.models import Notification, NotificationState
+from cafleet.multiplexer.pane_lock import pane_lock
+
+NOTIFIED = Notification(NotificationState.NOTIFIED, None)
+BEFORE_THE_LOCK = (1, 2)
+"""A send reads what is pending, then what is to be typed; then it asks for the lock, and reads again."""
+
+
+class Interrupted(Database):
+    """The file as a process has it in which others come between two of its steps."""
+
+    def __init__(self, path: str, after: int, action: Callable[[], object]) -> None:
+        """`action` is done right after the reading transaction with the number `after`."""
+        super().__init__(path)
+        self.interrupted = False
+        self._reads, self._after, self._action = 0, after, action
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:  # type: ignore[override]
+        with super().read() as connection:
+            yield connection
+        self._reads += 1
+        if self._reads == self._after:
+            self.interrupted = True
+            self._action()
+
+
+def drain(team: Team, message_id: int, after: int, action: Callable[[], object]) -> Notification:
+    """What a sender is told in whose steps `action` happens."""
+    database = Interrupted(team.database.path, after, action)
+    try:
+        told = drain_for_message(team.runtime_with(database), message_id)
+        assert database.interrupted
+        return told
+    finally:
+        database.close()
+
+
+@pytest.mark.parametrize("after", BEFORE_THE_LOCK)
+def test_what_was_acknowledged_meanwhile_is_not_typed(
+    team: Team, memory: MemoryMultiplexer, after: int
+) -> None:
+    """Field case G15, too: so a sender takes back what its recipient was not told of."""
+    address, program = memory.add_composer(ComposerProgram(standin_screen))
+    message_id = team.store(team.add("ada", address))
+    assert drain(team, message_id, after, lambda: team.acknowledge(message_id)) == NOTIFIED
+    assert not memory.pane(address).touched
+    assert program.submitted == []
+
+
+@pytest.mark.parametrize("after", BEFORE_THE_LOCK)
+def test_what_somebody_else_typed_meanwhile_is_not_typed_again(
+    team: Team, memory: MemoryMultiplexer, after: int
+) -> None:
+    """Field case G3."""
+    address, program = memory.add_composer(ComposerProgram(standin_screen))
+    message_id = team.store(team.add("ada", address))
+    told = drain(team, message_id, after, lambda: drain_for_message(team.runtime, message_id))
+    assert told == NOTIFIED
+    assert program.submitted == [render_line(team.message(message_id), 200)]
+
+
+@pytest.mark.parametrize("after", BEFORE_THE_LOCK)
+def test_a_recipient_that_got_another_pane_meanwhile_is_told_there(
+    team: Team, memory: MemoryMultiplexer, after: int
+) -> None:
+    old, _ = memory.add_composer(ComposerProgram(standin_screen))
+    new, program = memory.add_composer(ComposerProgram(standin_screen))
+    ada = team.add("ada", old)
+    message_id = team.store(ada)
+    free: list[str] = []
+
+    def note_free_lock(method: str, _pane: str) -> None:
+        """Typing without its lock, or under the old pane's, would let another sender in between."""
+        with suppress(PaneBusy), pane_lock(str(team.directory), "tmux", new, timeout_seconds=0):
+            free.append(method)
+
+    memory.before = note_free_lock
+    assert drain(team, message_id, after, lambda: team.move(ada, new)) == NOTIFIED
+    assert free == []
+    assert not memory.pane(old).touched
+    assert program.submitted == [render_line(team.message(message_id), 200)]
+
+
+@pytest.mark.parametrize("after", BEFORE_THE_LOCK)
+def test_a_recipient_that_was_deregistered_meanwhile_is_not_typed_at(
+    team: Team, memory: MemoryMultiplexer, after: int
+) -> None:
+    address, _ = memory.add_composer(ComposerProgram(standin_screen))
+    ada = team.add("ada", address)
+    message_id = team.store(ada)
+    told = drain(team, message_id, after, lambda: team.deregister(ada))
+    assert told == Notification(NotificationState.SKIPPED, f"member {ada} is no longer active")
+    assert not memory.pane(address).touched
