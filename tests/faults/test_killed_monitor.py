@@ -1,9 +1,18 @@
-"""A monitor loop that is killed at any of its tmux calls (field case P3)."""
+"""A monitor loop that is killed, or fails, at any of its steps (SPEC 9, 14; field case P3).
 
+One tick meets all of them: claim, heartbeat, a pending notification, a wake that is due, and the end.
+"""
+
+import re
 import signal
+from itertools import count
 
 import pytest
-from tests.faults.conftest import MEMBER, Team
+from tests.faults.broken_panes import FAILING, STEPS
+from tests.faults.conftest import DIRECTOR, MEMBER, Team
+from tests.support.breaking import Breaker
+from tests.support.database import run_sql
+from tests.support.program import seed_messages
 from tests.support.running_loop import running_loop
 from tests.support.tmux_shim import TmuxShim
 from tests.support.waiting import DEADLINE_SECONDS, wait_until
@@ -32,3 +41,87 @@ def test_the_next_loop_goes_on_where_it_was_killed(
     assert all(line.endswith("] hello") for line in told)
     assert team.cafleet("message", "poll", str(MEMBER)).endswith("\n  hello\n")
     team.check_file()
+
+
+LONG_AGO = "2026-01-01T00:00:00.000000+00:00"
+LOOP = ("monitor", "run", "1", "--tick", "1", "--interval", "3600")
+TICKS = 5
+"""Enough for whatever has to be tried again."""
+
+
+class Watched:
+    """The team with a monitor, and what the next tick has to do."""
+
+    def __init__(self, team: Team) -> None:
+        self.team, self._seen = team, 0
+        create = ("member", "create", "--fleet-id", "1", "--role", "monitor", "--name", "watch")
+        team.cafleet(*create, "--description", "d", "Watch")
+        wait_until(lambda: team.log.read_text().count("ready") == 2, what="the monitor's agent")
+
+    def make_work(self) -> None:
+        """A message of which nobody was told, and a wake that is long due."""
+        seed_messages(self.team.program, 1, from_id=DIRECTOR, to_id=MEMBER)
+        run_sql(
+            self.team.program.database_path,
+            "DELETE FROM monitor_runtime",
+            f"INSERT INTO monitor_runtime (fleet_id, last_wake_at) VALUES (1, '{LONG_AGO}')",  # noqa: S608
+        )
+
+    def typed(self) -> tuple[int, int]:
+        """How many lines of messages, and how many wakes, were submitted since the last look."""
+        lines = self.team.lines()[self._seen :]
+        self._seen += len(lines)
+        told = [line for line in lines if line.startswith("[cafleet msg ")]
+        woken = [line for line in lines if line.startswith("[cafleet tick] fleet 1: ")]
+        assert len(set(told)) <= 1, "of one message"
+        assert len(told) + len(woken) == len(lines), lines
+        return len(told), len(woken)
+
+    def row(self) -> tuple[object, object]:
+        ((pid, last_wake_at),) = self.team.query("SELECT pid, last_wake_at FROM monitor_runtime")
+        return pid, last_wake_at
+
+
+def test_the_next_loop_goes_on_wherever_it_was_killed(team: Team) -> None:
+    watched, stale, seen = Watched(team), 0, set()
+    with Breaker(team.program) as breaker:
+        for at in count(1):
+            watched.make_work()
+            run = breaker.run(*LOOP, at=at, only=STEPS)
+            team.check_file()
+            stale += watched.row()[0] is not None
+            again = breaker.run(*LOOP, ticks=TICKS)
+            assert (again.code, again.stderr) == (0, ""), (run.step, again)
+            assert team.pending() == 0, (run.step, again)
+            pid, last_wake_at = watched.row()
+            assert pid is None, run.step
+            assert last_wake_at != LONG_AGO, (run.step, again)
+            typed = watched.typed()
+            assert {1} <= {*typed} <= {1, 2}, (run.step, typed)
+            seen.add(typed)
+            if run.step is None:
+                break
+    assert stale > 10, "killed while it held the fleet's place"
+    assert seen == {(1, 1), (2, 1), (1, 2)}
+
+
+def test_a_failing_loop_goes_on_or_says_why_it_ends(team: Team) -> None:
+    watched, codes = Watched(team), set()
+    with Breaker(team.program, fail=True) as breaker:
+        for at in count(1):
+            watched.make_work()
+            run = breaker.run(*LOOP, at=at, only=FAILING, ticks=TICKS)
+            codes.add(run.code)
+            over = run.step is None
+            if run.code:
+                assert re.fullmatch(r"Error: (?!internal).+\n", run.stderr), run
+                assert watched.row()[0] is None, run
+                assert ("was told" in run.stdout, "was woken" in run.stdout) == (False, False), run
+                run = breaker.run(*LOOP, ticks=TICKS)
+            assert team.pending() == 0, run
+            assert watched.row()[1] != LONG_AGO, run
+            assert watched.typed() == (1, 1), run
+            if over:
+                break
+    team.check_file()
+    assert codes == {0, 1}

@@ -209,7 +209,9 @@ def _examine_ours(connection: sqlite3.Connection) -> Diagnosis:
         return Diagnosis(DatabaseState.DAMAGED, detail="table refinery_schema_history is missing")
     try:
         version = connection.execute("SELECT max(version) FROM refinery_schema_history").fetchone()[0]
-    except sqlite3.OperationalError:
+    except sqlite3.OperationalError as error:
+        if primary_code(error) != sqlite3.SQLITE_ERROR:
+            raise  # A disk that refuses to read says nothing about the file.
         return Diagnosis(DatabaseState.DAMAGED, detail="column refinery_schema_history.version is missing")
     if not isinstance(version, int) or version < 1:
         return Diagnosis(DatabaseState.DAMAGED, detail="refinery_schema_history holds no version")
