@@ -48,6 +48,8 @@ _SPINNER_ROWS = 8
 
 
 class Claude:
+    """Fulfils `base.Agent`."""
+
     name = "claude"
     binary = "claude"
     settle_seconds = 0.15

@@ -43,6 +43,8 @@ _WORKING_ROWS = 12
 
 
 class Codex:
+    """Fulfils `base.Agent`."""
+
     name = "codex"
     binary = "codex"
     settle_seconds = 0.25

@@ -24,6 +24,8 @@ _DIALOG = re.compile(r"△ |\benter\s+(?:confirm|submit|toggle)\b|\besc\s+(?:dis
 
 
 class Opencode:
+    """Fulfils `base.Agent`."""
+
     name = "opencode"
     binary = "opencode"
     settle_seconds = 0.3

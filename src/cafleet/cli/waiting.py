@@ -4,6 +4,7 @@ import select
 import signal
 import sys
 import threading
+from contextlib import suppress
 
 from cafleet.cli.arguments import Command, Values, integer, option, positional, seconds
 from cafleet.cli.envelope import TEXT_LIMIT, message_record, show_inbox
@@ -34,19 +35,21 @@ def listen(runtime: Runtime, values: Values, out: Output) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     reader = _Reader(out)
-    try:
+    with suppress(KeyboardInterrupt):  # The ordinary end of a stream (SPEC 4.5).
         try:
-            for message in inbox.listen(runtime, values.integer("member_id")):
-                if out.as_json:
-                    out.json(message_record(message))
-                else:
-                    out.write(render_line(message, runtime.config.max_text_len))
-                out.flush()
+            _stream(runtime, values.integer("member_id"), out)
         finally:
             reader.forget()
-    except KeyboardInterrupt:
-        pass  # The ordinary end of a stream (SPEC 4.5).
     return 0
+
+
+def _stream(runtime: Runtime, member_id: int, out: Output) -> None:
+    for message in inbox.listen(runtime, member_id):
+        if out.as_json:
+            out.json(message_record(message))
+        else:
+            out.write(render_line(message, runtime.config.max_text_len))
+        out.flush()
 
 
 class _Reader:

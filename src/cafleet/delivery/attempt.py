@@ -5,6 +5,8 @@ No transaction is open while a multiplexer works; the order is always pane lock,
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from cafleet.agents import registry
@@ -139,15 +141,20 @@ def _type_pending(
         if server in silent:
             return Notification(NotificationState.FAILED, silent[server])
         locked = placement
-        with _Lock(runtime, locked, lock_seconds) as lock:
+        with _Lock(runtime, locked, lock_seconds) as lock, _noting_silence(server, silent):
             delivery, placement = _pending(runtime, message_id)
             if delivery and placement and _same_pane(placement, locked):
-                try:
-                    return _type_locked(runtime, delivery, placement, lock)
-                except MultiplexerTimeout as error:
-                    silent[server] = str(error)
-                    raise
+                return _type_locked(runtime, delivery, placement, lock)
     return Notification(NotificationState.DEFERRED, "its pane changes all the time")
+
+
+@contextmanager
+def _noting_silence(server: str, silent: dict[str, str]) -> Iterator[None]:
+    try:
+        yield
+    except MultiplexerTimeout as error:
+        silent[server] = str(error)
+        raise
 
 
 def _pending(runtime: Runtime, message_id: int) -> tuple[Delivery | None, Placement | None]:

@@ -16,9 +16,11 @@ import time
 
 GRACE_SECONDS = 2.0
 KEEP = b"keep\n"
+_POLL_SECONDS = 0.02
 
 
 def main() -> int:
+    """Wait for the end of standard input, then clear; 0 where nothing is left, or all was to be kept."""
     folder, socket = sys.argv[1:3]
     if sys.stdin.buffer.read() == KEEP:
         return 0
@@ -43,20 +45,21 @@ def end_server(socket: str) -> None:
 
 def end_processes(folder: str) -> bool:
     """End every process whose environment names the folder, first politely; True when none is left."""
-    for request, seconds in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, GRACE_SECONDS)):
-        deadline = time.monotonic() + seconds
-        told: set[int] = set()
-        while remaining := processes_of(folder):
-            for pid in remaining - told:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, request)
-            told |= remaining
-            if time.monotonic() > deadline:
-                break
-            time.sleep(0.02)
-        else:
-            return True
-    return not processes_of(folder)
+    return _ended_by(signal.SIGTERM, folder) or _ended_by(signal.SIGKILL, folder)
+
+
+def _ended_by(request: signal.Signals, folder: str) -> bool:
+    deadline = time.monotonic() + GRACE_SECONDS
+    told: set[int] = set()
+    while remaining := processes_of(folder):
+        if time.monotonic() > deadline:
+            return False
+        for pid in remaining - told:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, request)
+        told |= remaining
+        time.sleep(_POLL_SECONDS)
+    return True
 
 
 def processes_of(folder: str) -> set[int]:

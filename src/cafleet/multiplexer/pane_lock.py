@@ -219,13 +219,18 @@ def _open(path: str) -> int:
                 raise PaneLockUnavailable(path, error) from error
             _make_folder(path)
         except OSError as error:
-            if error.errno in _FORBIDDEN:
-                try:  # A file that exists can be locked without the right to write it.
-                    return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-                except OSError:
-                    pass
-            raise PaneLockUnavailable(path, error) from error
+            if error.errno not in _FORBIDDEN:
+                raise PaneLockUnavailable(path, error) from error
+            return _open_existing(path, error)
     raise AssertionError("unreachable")
+
+
+def _open_existing(path: str, refused: OSError) -> int:
+    """A file that exists can be locked without the right to write it; `refused` is what is said else."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        raise PaneLockUnavailable(path, refused) from refused
 
 
 def _make_folder(path: str) -> None:
