@@ -1,35 +1,12 @@
 """What changed since a position: exactly that, or the honest answer that it cannot be told."""
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
-from pathlib import Path
-
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.web_fleet import WebFleet, new_database
+from tests.support.web_fleet import WebFleet
 
-from cafleet import config
 from cafleet.broker import feed
 from cafleet.broker.feed import Changes, Position
-from cafleet.multiplexer.base import Multiplexer
 from cafleet.runtime import Runtime
-
-
-def _no_multiplexer(_name: str) -> Multiplexer:
-    raise AssertionError("nothing here touches a pane")
-
-
-@pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[Runtime]:
-    database = new_database(tmp_path)
-    yield Runtime(config.load({"HOME": str(tmp_path)}), database, _no_multiplexer, lambda: datetime.now(UTC))
-    database.close()
-
-
-@pytest.fixture
-def fleet(runtime: Runtime) -> WebFleet:
-    return WebFleet(runtime.database)
 
 
 def _since(runtime: Runtime, fleet: WebFleet, position: Position, limit: int = 100) -> Changes:

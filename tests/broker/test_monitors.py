@@ -1,38 +1,18 @@
 """The monitor's state as others see it, and what they may ask of it (SPEC 9)."""
 
 import os
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
-from tests.support.web_fleet import WebFleet, new_database
+from tests.support.web_fleet import WebFleet
 
-from cafleet import config
 from cafleet.broker import monitors
 from cafleet.clock import format_timestamp
 from cafleet.errors import FleetDeleted, FleetNotFound, InvalidInput, MonitorNotRunning
 from cafleet.models import MonitorRuntime
-from cafleet.multiplexer.base import Multiplexer
 from cafleet.runtime import Runtime
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
-
-
-def _no_multiplexer(_name: str) -> Multiplexer:
-    raise AssertionError("nothing here touches a pane")
-
-
-@pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[Runtime]:
-    database = new_database(tmp_path)
-    yield Runtime(config.load({"HOME": str(tmp_path)}), database, _no_multiplexer, lambda: datetime.now(UTC))
-    database.close()
-
-
-@pytest.fixture
-def fleet(runtime: Runtime) -> WebFleet:
-    return WebFleet(runtime.database)
 
 
 def _row(pid: int | None, age_seconds: float | None, tick_seconds: int = 5) -> MonitorRuntime:

@@ -1,24 +1,8 @@
 """Help pages are made of what a command describes."""
 
-from cafleet.cli.arguments import Command, Values, flag, integer, option, positional
+from tests.support.sample_command import SEND
+
 from cafleet.cli.help_pages import command_page, usage
-from cafleet.cli.output import Output
-from cafleet.runtime import Runtime
-
-
-def _nothing(_runtime: Runtime, _values: Values, _out: Output) -> int:
-    return 0
-
-
-SEND = Command(
-    _nothing,
-    positional("body", "TEXT", "the message", required=False),
-    option("--from --from-member-id", "MEMBER_ID", "the sender", integer, required=True),
-    option("--to", "MEMBER_ID", "a recipient", integer, required=True, many=True),
-    option("--name", "N", "a name"),
-    flag("--ansi", "with colours"),
-    examples=("cafleet send --from 1 --to 2 hello",),
-)
 
 
 def test_usage_shows_what_is_required() -> None:

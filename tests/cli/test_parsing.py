@@ -1,29 +1,14 @@
 """What a command line may look like, and what it may not (SPEC 7.1)."""
 
 import pytest
+from tests.support.sample_command import SEND, nothing
 
-from cafleet.cli.arguments import Command, Values, count, flag, integer, option, positional
-from cafleet.cli.output import Output
+from cafleet.cli.arguments import Command, Values, count, integer, option, positional
 from cafleet.cli.parsing import nearest, parse
 from cafleet.errors import UsageError
-from cafleet.runtime import Runtime
 
-
-def _nothing(_runtime: Runtime, _values: Values, _out: Output) -> int:
-    return 0
-
-
-SEND = Command(
-    _nothing,
-    positional("body", "TEXT", "the message", required=False),
-    option("--from --from-member-id", "MEMBER_ID", "the sender", integer, required=True),
-    option("--to", "MEMBER_ID", "a recipient", integer, required=True, many=True),
-    option("--name", "N", "a name"),
-    flag("--ansi", "with colours"),
-    examples=("cafleet send --from 1 --to 2 hello",),
-)
 ACK = Command(
-    _nothing,
+    nothing,
     positional("ids", "ID", "messages", integer, many=True),
     option("--limit", "N", "at most", count),
     examples=("cafleet ack 1 2",),
@@ -94,7 +79,7 @@ def test_a_wrong_command_line_is_refused(words: list[str], message: str) -> None
 
 
 def test_a_command_that_takes_no_text_does_not_speak_of_quoting() -> None:
-    show = Command(_nothing, positional("id", "ID", "which", integer), examples=())
+    show = Command(nothing, positional("id", "ID", "which", integer), examples=())
     with pytest.raises(UsageError, match=r"^unexpected argument '2'$"):
         parse("show", show, ["1", "2"])
 

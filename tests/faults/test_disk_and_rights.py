@@ -18,6 +18,24 @@ BODY = "x" * 60_000
 SEND = ("message", "send", "--from", "1", "--to", "1")
 
 
+def run_after(
+    code: str, program: Program, *arguments: str, preexec_fn: Callable[[], None] | None = None
+) -> Result:
+    """The program, in a process that has run `code` before."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}from cafleet.cli.main import run; run()", *arguments],
+        env=program.environ,
+        cwd=program.home,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=DEADLINE_SECONDS,
+        preexec_fn=preexec_fn,
+    )
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
 class SmallDisk:
     """A folder that takes little: a file system of its own for root, else files that may not grow."""
 
@@ -36,18 +54,7 @@ class SmallDisk:
                 bytes_ = SIZE_KILOBYTES * 1024 // 2
                 resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, bytes_))
 
-        script = "from cafleet.cli.main import run; run()"
-        done = subprocess.run(
-            [sys.executable, "-c", script, *arguments],
-            env=program.environ,
-            cwd=program.home,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            preexec_fn=limit,
-        )
-        return Result(done.returncode, done.stdout, done.stderr)
+        return run_after("", program, *arguments, preexec_fn=limit)
 
     def remove(self) -> None:
         if self.mounted:
@@ -156,17 +163,7 @@ WRITE: tuple[tuple[str, ...], ...] = (
 
 
 def run_as_a_normal_user(program: Program, *arguments: str) -> Result:
-    done = subprocess.run(
-        [sys.executable, "-c", DROP_PRIVILEGES + "from cafleet.cli.main import run; run()", *arguments],
-        env=program.environ,
-        cwd=program.home,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=DEADLINE_SECONDS,
-    )
-    return Result(done.returncode, done.stdout, done.stderr)
+    return run_after(DROP_PRIVILEGES, program, *arguments)
 
 
 def by_modes(folder: Path) -> Callable[[], None]:

@@ -11,10 +11,16 @@ from cafleet.db import fleets, members, messages, monitor_runtime
 from cafleet.db.database import Database
 from cafleet.db.migrate import setup_database
 from cafleet.models import Placement
+from cafleet.multiplexer.base import Multiplexer
 
 AGENTS = ("claude", "codex", "opencode")
 DEAD_SERVER = "nowhere|/run/none|1"
 """A multiplexer server that does not exist: nothing can be typed anywhere."""
+
+
+def no_multiplexer(_name: str) -> Multiplexer:
+    """For a runtime that touches no pane."""
+    raise AssertionError("nothing here touches a pane")
 
 
 class WebFleet:

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 from tests.support.waiting import DEADLINE_SECONDS
-from tests.support.web_fleet import WebFleet, new_database
+from tests.support.web_fleet import WebFleet, new_database, no_multiplexer
 
 from cafleet import config
 from cafleet.clock import utc_now
 from cafleet.db.database import Database, Reading
-from cafleet.errors import DatabaseBusy, MultiplexerError
-from cafleet.multiplexer.base import Multiplexer
+from cafleet.errors import DatabaseBusy
 from cafleet.runtime import Runtime
 from cafleet.web.feeds import FleetFeed
 
@@ -30,10 +29,6 @@ class BusyAt(Database):
                 self.refused = None
                 raise DatabaseBusy
         return super().read()
-
-
-def no_multiplexer(name: str) -> Multiplexer:
-    raise MultiplexerError(f"{name}: there is none")
 
 
 @pytest.fixture
