@@ -97,12 +97,45 @@ def run_launcher(path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_the_launcher_follows_no_symlink_and_reads_no_rubbish(tmp_path: Path) -> None:
-    target = tmp_path / "target"
-    target.write_bytes(b"rubbish\0")
-    link = tmp_path / "link"
-    link.symlink_to(target)
-    assert run_launcher(link).returncode != 0
-    assert target.exists()
-    assert run_launcher(target).returncode == launcher.FAILED
+def touching(launch: LaunchSpec, file: Path) -> LaunchSpec:
+    """A launch that leaves `file`."""
+    return launch._replace(argv=["/bin/sh", "-c", f"touch {file}"])
+
+
+def test_the_launcher_follows_no_symlink(launch: LaunchSpec, tmp_path: Path) -> None:
+    ran, link = tmp_path / "ran", tmp_path / "link"
+    with LaunchFile(touching(launch, ran)):
+        (file,) = files(launch)
+        link.symlink_to(file)
+        assert run_launcher(link).returncode != 0
+        assert link.is_symlink()
+        assert not ran.exists()
+        assert run_launcher(file).returncode == 0
+        assert ran.exists(), "it was a launch that works"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_the_launcher_runs_nobody_elses_file(launch: LaunchSpec, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    with LaunchFile(touching(launch, ran)):
+        (file,) = files(launch)
+        os.chown(file, 65534, -1)
+        assert run_launcher(file).returncode == launcher.FAILED
+        assert not ran.exists()
+
+
+def test_a_planted_file_is_not_taken_over(launch: LaunchSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "urandom", bytes)  # Else its name cannot be guessed.
+    with LaunchFile(launch):
+        (file,) = files(launch)
+    file.write_text("planted")
+    with pytest.raises(MultiplexerError, match="cannot write a launch file"), LaunchFile(launch):
+        pass
+    assert file.read_text() == "planted"
+
+
+def test_the_launcher_reads_no_rubbish(tmp_path: Path) -> None:
+    rubbish = tmp_path / "rubbish"
+    rubbish.write_bytes(b"rubbish\0")
+    assert run_launcher(rubbish).returncode == launcher.FAILED
     assert run_launcher(tmp_path / "absent").returncode != 0
