@@ -135,14 +135,17 @@ class Values:
         return dest in self._found
 
     def flag(self, dest: str) -> bool:
+        """Whether the flag was given."""
         return dest in self._found
 
     def integer(self, dest: str) -> int:
+        """The number of a required argument."""
         value = self._found[dest]
         assert isinstance(value, int)
         return value
 
     def optional_integer(self, dest: str) -> int | None:
+        """The number; None where it was not given."""
         return self.integer(dest) if dest in self._found else None
 
     def integers(self, dest: str) -> list[int]:
@@ -152,16 +155,19 @@ class Values:
         return value
 
     def optional_seconds(self, dest: str) -> float | None:
+        """The time span in seconds; None where it was not given."""
         value = self._found.get(dest)
         assert value is None or isinstance(value, float)
         return value
 
     def text(self, dest: str) -> str:
+        """The text of a required argument."""
         value = self._found[dest]
         assert isinstance(value, str)
         return value
 
     def optional_text(self, dest: str) -> str | None:
+        """The text; None where it was not given."""
         return self.text(dest) if dest in self._found else None
 
     def texts(self, dest: str) -> list[str]:

@@ -11,6 +11,7 @@ LISTS = ("fleets", "members", "agents")
 
 
 def completion(runtime: Runtime, values: Values, out: Output) -> int:
+    """`completion SHELL`: the script; with the name of a list, its candidates for a Tab."""
     wanted = values.text("shell")
     if wanted in SHELLS:
         from cafleet.cli import completion_script  # Heavy: only whoever wants a script pays for it.

@@ -16,6 +16,7 @@ from cafleet.runtime import Runtime
 
 
 def create(runtime: Runtime, values: Values, out: Output) -> int:
+    """`fleet create`: the new ids; a monitor that needs somebody is a warning (SPEC 7.2)."""
     monitor = _monitor_request(values)
     created = fleets.create_fleet(runtime, values.text("name"), values.text("coding_agent"), monitor)
     if created.monitor is not None:
@@ -44,6 +45,7 @@ def _monitor_request(values: Values) -> MonitorRequest | None:
 
 
 def list_(runtime: Runtime, _values: Values, out: Output) -> int:
+    """`fleet list`: live fleets, newest first."""
     found = fleets.list_fleets(runtime)
     if out.as_json:
         out.json([{**fleet_record(fleet), "member_count": count} for fleet, count in found])
@@ -56,6 +58,7 @@ def list_(runtime: Runtime, _values: Values, out: Output) -> int:
 
 
 def show(runtime: Runtime, values: Values, out: Output) -> int:
+    """`fleet show`: any fleet, deleted or not."""
     fleet = fleets.get_fleet(runtime, values.integer("fleet_id"))
     if out.as_json:
         out.json(fleet_record(fleet))
@@ -65,6 +68,7 @@ def show(runtime: Runtime, values: Values, out: Output) -> int:
 
 
 def delete(runtime: Runtime, values: Values, out: Output) -> int:
+    """`fleet delete`: what was deregistered; a pane that stays open is a warning."""
     deletion = fleets.delete_fleet(runtime, values.integer("fleet_id"), kill_panes=values.flag("kill_panes"))
     if out.as_json:
         out.json(_deletion_record(deletion))

@@ -9,6 +9,7 @@ from cafleet.runtime import Runtime
 
 
 def poll(runtime: Runtime, values: Values, out: Output) -> int:
+    """`message poll`: as text the newest only, with how many more there are; changes nothing."""
     member_id, limit = values.integer("member_id"), values.optional_integer("limit")
     if out.as_json or limit is not None:
         show_inbox(inbox.poll(runtime, member_id, limit), out)
@@ -20,6 +21,7 @@ def poll(runtime: Runtime, values: Values, out: Output) -> int:
 
 
 def ack(runtime: Runtime, values: Values, out: Output) -> int:
+    """`message ack`: one raises where it is refused; of several each is reported (exit 1 if any was)."""
     message_ids = values.integers("message_ids")
     if len(message_ids) == 1:
         message = inbox.ack(runtime, message_ids[0])
@@ -52,6 +54,7 @@ def _ack_several(runtime: Runtime, message_ids: list[int], out: Output) -> int:
 
 
 def show(runtime: Runtime, values: Values, out: Output) -> int:
+    """`message show`: one message, whosever it is."""
     message = inbox.show(runtime, values.integer("message_id"))
     if out.as_json:
         out.json({"message": message_record(message)})

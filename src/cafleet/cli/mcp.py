@@ -9,6 +9,7 @@ from cafleet.runtime import Runtime
 
 
 def mcp(runtime: Runtime, values: Values, _out: Output) -> int:
+    """`mcp`: serve until the client goes. Raises MemberGone."""
     from cafleet.mcp_server import channel
 
     member_id = values.optional_integer("member_id")

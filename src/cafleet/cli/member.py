@@ -17,6 +17,7 @@ from cafleet.runtime import Runtime
 
 
 def create(runtime: Runtime, values: Values, out: Output) -> int:
+    """`member create`: the new member and its pane; one that needs somebody is a warning (SPEC 7.2)."""
     request = MemberRequest(
         fleet_id=values.integer("fleet_id"),
         name=values.text("name"),
@@ -45,6 +46,7 @@ def show_started(member: Member, out: Output) -> None:
 
 
 def list_(runtime: Runtime, values: Values, out: Output) -> int:
+    """`member list`: active members of a live fleet, with how each pane is."""
     fleet_id = values.integer("fleet_id")
     entries = members.list_members(runtime, fleet_id)
     reports = survey(runtime, fleet_id, [entry.member for entry in entries])
@@ -121,6 +123,7 @@ def pane_cell(member: Member, report: PaneReport | None) -> str | None:
 
 
 def show(runtime: Runtime, values: Values, out: Output) -> int:
+    """`member show`: one member, deregistered or not, with how its pane is."""
     member = members.get_member(runtime, values.integer("member_id"))
     report = survey(runtime, member.fleet_id, [member]).get(member.member_id)
     fields = member_record(member) | {"placement": _placement_record(member, report)}
@@ -146,6 +149,7 @@ def pane_of(member: Member) -> str | None:
 
 
 def delete(runtime: Runtime, values: Values, out: Output) -> int:
+    """`member delete`: the reply comes first where the caller deletes itself."""
     deletion = delete_member(runtime, values.integer("member_id"))
     if out.as_json:
         out.json(_deletion_record(deletion))

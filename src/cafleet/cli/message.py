@@ -13,6 +13,7 @@ from cafleet.runtime import Runtime
 
 
 def send(runtime: Runtime, values: Values, out: Output) -> int:
+    """`message send`: a stored message is no error, told or not (SPEC 4.4)."""
     from_id, to_ids = values.integer("from"), values.integers("to")
     text, key = body(values, "TEXT"), values.optional_text("key")
     _warn_of_another_identity(runtime, from_id, out)
@@ -85,6 +86,7 @@ def _sent_record(sent: Sent) -> dict[str, object]:
 
 
 def broadcast(runtime: Runtime, values: Values, out: Output) -> int:
+    """`message broadcast`: one summary, and a warning for each recipient that was not told."""
     from_id, text = values.integer("from"), body(values, "TEXT")
     _warn_of_another_identity(runtime, from_id, out)
     result = messages.broadcast(runtime, from_id, text, values.optional_text("key"))

@@ -13,6 +13,7 @@ from cafleet.runtime import Runtime
 
 
 def run(runtime: Runtime, values: Values, out: Output) -> int:
+    """`monitor run`: until it is interrupted; each line of its log at once (SPEC 9)."""
     from cafleet.monitor.lease import DEFAULT_TICK_SECONDS, Cadence
     from cafleet.monitor.loop import run_monitor
 
@@ -43,6 +44,7 @@ class Log:
 
 
 def status(runtime: Runtime, values: Values, out: Output) -> int:
+    """`monitor status`: the loop, and the members whose pane is lost or has lines held back."""
     fleet_id = values.integer("fleet_id")
     overview = monitors.monitor_overview(runtime, fleet_id)
     roster = members.list_members(runtime, fleet_id)
@@ -120,6 +122,7 @@ def _status_record(
 
 
 def wake(runtime: Runtime, values: Values, out: Output) -> int:
+    """`monitor wake`: the request is kept for the loop's next tick."""
     fleet_id = values.integer("fleet_id")
     overview = monitors.request_wake(runtime, fleet_id)
     if out.as_json:
@@ -133,6 +136,7 @@ def wake(runtime: Runtime, values: Values, out: Output) -> int:
 
 
 def scan(runtime: Runtime, values: Values, out: Output) -> int:
+    """`monitor scan`: the end of every pane, one after the other."""
     lines = values.optional_integer("lines") or DEFAULT_CAPTURE_LINES
     ansi = values.flag("ansi")
     found = panes.scan_fleet(runtime, values.integer("fleet_id"), lines, ansi=ansi)

@@ -16,10 +16,12 @@ from cafleet.runtime import Runtime
 
 
 def prompt(runtime: Runtime, values: Values, out: Output) -> int:
+    """`member prompt`: exit 1 where the line was not submitted."""
     return _show_typed(panes.prompt_member(runtime, values.integer("member_id"), values.text("text")), out)
 
 
 def ping(runtime: Runtime, values: Values, out: Output) -> int:
+    """`member ping`: exit 1 where the line was not submitted."""
     return _show_typed(panes.ping_member(runtime, values.integer("member_id")), out)
 
 
@@ -44,6 +46,7 @@ def _show_typed(typed: Typed, out: Output) -> int:
 
 
 def capture(runtime: Runtime, values: Values, out: Output) -> int:
+    """`member capture`: the end of one pane as it is, or with its hash as JSON."""
     member_id = values.integer("member_id")
     lines = values.optional_integer("lines") or DEFAULT_CAPTURE_LINES
     captured = panes.capture_member(runtime, member_id, lines, ansi=values.flag("ansi"))
@@ -64,12 +67,14 @@ def capture_record(captured: Capture) -> dict[str, object]:
 
 
 def focus(runtime: Runtime, values: Values, out: Output) -> int:
+    """`member focus`: which pane has the focus now."""
     member = panes.focus_member(runtime, values.integer("member_id"))
     out.write(f"Pane {pane_of(member)} of member {member.member_id} has the focus.")
     return 0
 
 
 def respawn(runtime: Runtime, values: Values, out: Output) -> int:
+    """`member respawn`: the member with its new pane; an old one that stays open is a warning."""
     request = RespawnRequest(
         member_id=values.integer("member_id"),
         prompt=body(values, "PROMPT"),

@@ -10,6 +10,7 @@ MAX_PORT = 65535
 
 
 def server(runtime: Runtime, values: Values, out: Output) -> int:
+    """`server`: serve until it is interrupted; the address is written first. Raises UsageError."""
     from cafleet.web import serving  # Heavy: only whoever starts the server pays for it.
 
     environ = runtime.config.environ

@@ -10,6 +10,7 @@ from cafleet.runtime import Runtime
 
 
 def top(runtime: Runtime, values: Values, out: Output) -> int:
+    """`top`: until it is left. Raises UsageError without a terminal, FleetDeleted."""
     if not (out.terminal and os.isatty(0) and os.isatty(2)):
         raise UsageError("'cafleet top' needs a terminal; 'cafleet member list' prints a roster")
     if runtime.config.environ.get("TERM") == "dumb":

@@ -15,6 +15,7 @@ from cafleet.runtime import Runtime
 
 
 def wait(runtime: Runtime, values: Values, out: Output) -> int:
+    """`message wait`: the inbox once it is not empty, or nothing after the timeout (exit 0, SPEC 4.5)."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # Both ends are "interrupted", with clean-up.
     reader = _Reader(out)
     try:
@@ -30,6 +31,7 @@ def wait(runtime: Runtime, values: Values, out: Output) -> int:
 
 
 def listen(runtime: Runtime, values: Values, out: Output) -> int:
+    """`message listen`: a line per message until the reader goes or a signal comes (exit 0, SPEC 4.5)."""
     if sys.stdout is None:
         return 0  # Started with it closed: nobody will ever read, and nobody would ever end this.
     for number in (signal.SIGINT, signal.SIGTERM):

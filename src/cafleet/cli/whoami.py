@@ -9,6 +9,7 @@ from cafleet.runtime import Runtime
 
 
 def whoami(runtime: Runtime, _values: Values, out: Output) -> int:
+    """`whoami`: the calling pane's member. Raises NotAMember, NotInMultiplexer."""
     member, director_id = identity.whoami(runtime)
     if out.as_json:
         out.json({**member_record(member), "director_member_id": director_id})
