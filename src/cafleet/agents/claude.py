@@ -99,6 +99,7 @@ class Claude:
 
 
 def make(config: Config) -> Claude:
+    """What `registry` asks each product module for."""
     return Claude(config)
 
 

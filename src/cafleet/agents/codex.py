@@ -109,6 +109,7 @@ class Codex:
 
 
 def make(config: Config) -> Codex:
+    """What `registry` asks each product module for."""
     return Codex(config)
 
 

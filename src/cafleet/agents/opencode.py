@@ -74,6 +74,7 @@ class Opencode:
 
 
 def make(config: Config) -> Opencode:
+    """What `registry` asks each product module for."""
     return Opencode(config)
 
 

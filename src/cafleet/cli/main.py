@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _show_traceback(out)
         out.error(str(error), *_notes(error))
         return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
-    except Exception as error:
+    except Exception as error:  # The one net: a mistake of ours, too, is one line and a code.
         _show_traceback(out)
         hint = "" if config.debug_wanted() else " (CAFLEET_DEBUG=1 shows where)"
         out.error(f"internal error: {type(error).__name__}: {error}{hint}")
