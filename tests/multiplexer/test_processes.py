@@ -1,6 +1,6 @@
-"""The processes of a pane where the system does not list processes, as on macOS.
+"""The processes of a pane, also where the system does not list processes, as on macOS.
 
-With a list it is tried out on real panes, in test_tmux.py and test_herdr.py.
+With a list it is tried out on real panes, too, in test_tmux.py and test_herdr.py.
 """
 
 import os
@@ -15,6 +15,7 @@ import pytest
 from tests.support.waiting import DEADLINE_SECONDS
 
 from cafleet.multiplexer.processes import (
+    SYSTEM,
     ProcessTable,
     ancestors,
     end_pane_processes,
@@ -77,11 +78,13 @@ def test_a_shell_is_known_by_its_name(unlisted: ProcessTable, command: str, shel
     [((), signal.SIGHUP), (("SIGHUP",), signal.SIGTERM), (("SIGHUP", "SIGTERM"), signal.SIGKILL)],
     ids=["hang-up", "request", "kill"],
 )
-def test_a_pane_is_ended_by_its_group(
-    unlisted: ProcessTable, ignored: tuple[str, ...], number: signal.Signals
+@pytest.mark.parametrize("listed", [False, True], ids=["by its group", "by the list"])
+def test_a_pane_is_hung_up_on_then_asked_then_killed(
+    unlisted: ProcessTable, ignored: tuple[str, ...], number: signal.Signals, listed: bool
 ) -> None:
+    table = SYSTEM if listed else unlisted
     with group(*ignored) as leader, group() as neighbour:
-        assert end_pane_processes(leader.pid, 0.5, table=unlisted) is False
+        assert end_pane_processes(leader.pid, 0.5, table=table) is False
         output, _ = leader.communicate(timeout=DEADLINE_SECONDS)
         assert (leader.returncode, output) == (-number, "")
         assert neighbour.poll() is None
@@ -93,6 +96,13 @@ def test_what_has_ended_already_is_no_matter(unlisted: ProcessTable) -> None:
         leader.communicate(timeout=DEADLINE_SECONDS)
         assert end_pane_processes(leader.pid, 0.5, table=unlisted) is False
         assert end_pane_processes(leader.pid, 0.5, ended=True, table=unlisted) is False
+
+
+def test_a_strangers_process_with_the_number_of_one_that_has_ended_is_spared() -> None:
+    """Field case E1: a dead pane keeps the number of its program, which the system gives away again."""
+    with group() as stranger:
+        assert end_pane_processes(stranger.pid, 0.0, ended=True) is False
+        assert stranger.poll() is None
 
 
 def test_the_callers_own_group_is_spared(tmp_path: Path) -> None:

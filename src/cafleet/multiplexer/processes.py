@@ -156,7 +156,7 @@ def end_pane_processes(
     targets = _signalled(table, targets, _SIGTERM, start + grace_seconds)
     # A program that was ending may have started others: look again before the last step.
     known = {process.pid for process in targets}
-    later = of_pane(pane_pid, ended=table.read(pane_pid) is None, table=table)
+    later = of_pane(pane_pid, ended=ended or table.read(pane_pid) is None, table=table)
     targets += [process for process in later if process.pid not in spared | known]
     _signalled(table, targets, _SIGKILL, time.monotonic() + _KILL_WAIT_SECONDS)
     return inside
