@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.support.database import run_sql
 from tests.support.mcp_process import McpProcess
-from tests.support.program import SCRIPT, Program, Team, seed_messages
+from tests.support.program import SCRIPT, Program, Team, seed_messages, seed_team
 from tests.support.waiting import DEADLINE_SECONDS, has_ended, wait_until
 
 from cafleet.db import messages
@@ -132,6 +132,22 @@ def test_calls_run_beside_each_other(program: Program, team: Team) -> None:
                 (message,) = answer["result"]["structuredContent"]["messages"]
                 texts[waits[answer["id"]]] = message["text"]
     assert texts == {1: "for 1", 2: "for 2", 3: "for 3"}
+
+
+def test_who_reads_does_not_wait_behind_those_who_write(program: Program, team: Team) -> None:
+    """As many sends as may run at once, all held up by somebody else's transaction."""
+    with McpProcess(program, "--member-id", "2") as server, closing(_other(program)) as other:
+        server.initialized()
+        with other.write():
+            sends = [server.call("send_message", to_member_ids=[3], text="x") for _ in range(LIMIT)]
+            wait_until(lambda: server.threads() == AT_REST + LIMIT, what="the sends")
+            poll = server.call("poll_inbox")
+            assert server.next()["id"] == poll
+        assert {server.next()["id"] for _ in sends} == set(sends)
+
+
+def _other(program: Program) -> Database:
+    return Database(str(program.database_path))
 
 
 def test_too_many_waits_are_refused_and_nothing_else_is_held_up(program: Program, team: Team) -> None:
@@ -347,6 +363,27 @@ def test_it_ends_when_the_database_is_gone(program: Program, team: Team) -> None
         code, errors = server.wait()
     assert code == 1
     assert errors == f"Error: no cafleet database at {program.database_path}; run 'cafleet setup'\n"
+
+
+@pytest.mark.parametrize("names", [("carl", "dora"), ()], ids=["another", "nobody"])
+def test_it_ends_when_its_member_is_in_another_file(
+    program: Program, team: Team, tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    """Or it would speak for somebody else who has the same id there."""
+    (tmp_path / "other").mkdir()
+    other = Program(tmp_path / "other")
+    assert other.run("setup").code == 0
+    seed_team(other, *names)
+    assert other.run("backup", str(tmp_path / "copy.db")).code == 0
+    with McpProcess(program, "--member-id", "2") as server:
+        server.initialized()
+        server.ask("poll_inbox")
+        os.replace(tmp_path / "copy.db", program.database_path)
+        code, errors = server.wait()
+    assert code == 1
+    assert errors == (
+        "Error: the database was replaced, and member 2 is not in it any more; start the server anew\n"
+    )
 
 
 # -- the start ---------------------------------------------------------------------------------

@@ -1,15 +1,18 @@
 """Every tool and resource, through the SDK's own client and a real process."""
 
 import json
+from contextlib import closing
 from typing import Any
 
 import pytest
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from tests.support.mcp_process import content, failure, talk
-from tests.support.program import Program, Team
+from tests.support.program import Program, Team, seed_team
 
-from cafleet.mcp_server.answers import MAX_CHARACTERS
+from cafleet.db import members
+from cafleet.db.database import Database
+from cafleet.mcp_server.answers import MAX_CHARACTERS, MAX_ROWS
 from cafleet.mcp_server.arguments import MAX_WAIT_SECONDS, WaitForMessage
 
 MODES = ("legacy", "auto")
@@ -269,6 +272,45 @@ def test_a_long_text_is_read_in_parts(program: Program, team: Team) -> None:
         assert found == text
 
     talk(program, "--member-id", "2", scenario=scenario)
+
+
+@pytest.mark.parametrize("fixed", [False, True], ids=["open", "fixed"])
+def test_a_long_list_is_read_in_parts(program: Program, team: Team, fixed: bool) -> None:
+    fleet = seed_team(program, *(f"m{number}" for number in range(MAX_ROWS + 20)), fleet="crowd")
+    everybody = [fleet.director_id, *fleet.member_ids]
+
+    async def scenario(client: Client) -> None:
+        which = {} if fixed else {"fleet_id": fleet.fleet_id}
+        first = await _call(client, "list_members", **which)
+        found = [member["member_id"] for member in first["members"]]
+        assert found == everybody[:MAX_ROWS]
+        assert first["more"] == 21
+        assert first["hint"] == f"21 more: call again with after_member_id={found[-1]}"
+        rest = await _call(client, "list_members", after_member_id=found[-1], **which)
+        assert found + [member["member_id"] for member in rest["members"]] == everybody
+        assert "more" not in rest
+
+    talk(program, *(["--member-id", str(fleet.director_id)] if fixed else []), scenario=scenario)
+
+
+def test_the_state_of_many_fleets_is_bounded(program: Program, team: Team) -> None:
+    """Every pane is gone, and an answer tells of so many only."""
+    crowd = seed_team(program, *(f"m{number}" for number in range(MAX_ROWS)), fleet="crowd")
+    with closing(Database(str(program.database_path))) as database, database.write() as connection:
+        director = members.get(connection, crowd.director_id)
+        assert director is not None
+        assert director.placement is not None
+        for member_id in crowd.member_ids:
+            placement = director.placement._replace(member_id=member_id, mux_pane_id=f"%9{member_id}")
+            members.insert_placement(connection, placement)
+
+    async def scenario(client: Client) -> None:
+        states = (await _call(client, "fleet_status"))["fleets"]
+        assert [state["fleet_id"] for state in states] == [crowd.fleet_id, team.fleet_id]
+        assert [len(state.get("attention", ())) for state in states] == [MAX_ROWS, 0]
+        assert [state["more_attention"] for state in states] == [1, 1]
+
+    talk(program, scenario=scenario)
 
 
 @pytest.mark.parametrize("arguments", [(), ("--member-id", "2")], ids=["open", "fixed"])

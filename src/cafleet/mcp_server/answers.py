@@ -119,7 +119,9 @@ class MemberRow(Answer):
 class Members(Answer):
     fleet_id: int
     members: list[MemberRow]
+    """By id."""
     more: int = 0
+    hint: str | None = None
 
 
 class MonitorState(Answer):
@@ -254,7 +256,9 @@ def members_answer(fleet_id: int, roster: Sequence[RosterEntry]) -> Members:
     """The roster, as far as an answer holds it."""
     rows = [member_row(entry) for entry in roster[:MAX_ROWS]]
     kept = within(rows, lambda row: len(row.description) + sum(map(len, row.skills)), MAX_CHARACTERS)
-    return Members(fleet_id=fleet_id, members=kept, more=len(roster) - len(kept))
+    more = len(roster) - len(kept)
+    hint = f"{more} more: call again with after_member_id={kept[-1].member_id}" if more else None
+    return Members(fleet_id=fleet_id, members=kept, more=more, hint=hint)
 
 
 def timeline_row(entry: TimelineEntry, names: dict[int, str]) -> TimelineRow:

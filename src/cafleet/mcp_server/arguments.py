@@ -96,7 +96,13 @@ class OwnFleet(Arguments):
     """Nothing: the fleet is that of the server's member."""
 
 
-class ListMembers(Arguments):
+class ListOwnMembers(Arguments):
+    after_member_id: Annotated[
+        int, Field(ge=0, le=MAX_ID, description="only members with a higher id: more of a long list")
+    ] = 0
+
+
+class ListMembers(ListOwnMembers):
     fleet_id: FleetId
 
 

@@ -1,6 +1,7 @@
 """Tools and resources on the SDK's server: schemas, validation, errors (SPEC 11)."""
 
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -56,7 +57,9 @@ class Desk:
         self._member = member
         self._member_id = None if member is None else member.member_id
         self._tools = {tool.name: tool for tool in tools.TOOLS}
-        self._quick = Calls(open_runtime, queueing=True)
+        self._reads = Calls(open_runtime, queueing=True)
+        # Apart from the reads: one may type for seconds, and nobody who reads waits behind it.
+        self._writes = Calls(open_runtime, queueing=True)
         self._waits = Calls(open_runtime, queueing=False)
 
     def server(self) -> "Server[Any]":
@@ -75,8 +78,9 @@ class Desk:
 
     def close(self, timeout_seconds: float) -> None:
         """End the calls that are under way, as far as they can be ended in this time."""
-        self._waits.close(timeout_seconds)
-        self._quick.close(timeout_seconds)
+        deadline = time.monotonic() + timeout_seconds
+        for calls in (self._waits, self._reads, self._writes):
+            calls.close(max(0.0, deadline - time.monotonic()))
 
     def _instructions(self) -> str:
         if self._member is None:
@@ -129,15 +133,19 @@ class Desk:
         async def progress(elapsed: float) -> None:
             await context.session.report_progress(round(elapsed, 1), limit, f"{tool.name}: {elapsed:.0f} s")
 
-        calls = self._waits if tool.waits else self._quick
         try:
-            return await calls.run(work, progress)
+            return await self._calls(tool).run(work, progress)
         except CafleetError as error:
             _show_traceback()
             return _failure(_with_notes(error))
         except Exception as error:
             _show_traceback()
             return _failure(f"internal error: {type(error).__name__}: {error}")
+
+    def _calls(self, tool: tools.Tool) -> Calls:
+        if tool.waits:
+            return self._waits
+        return self._reads if tool.reads_only else self._writes
 
     # -- resources -------------------------------------------------------------------------------
 
@@ -174,7 +182,7 @@ class Desk:
         """A broker call whose errors are the protocol's own: a resource has no other place for them."""
         progress = context.session.report_progress
         try:
-            return await self._quick.run(lambda runtime, _stopped: function(runtime), progress)
+            return await self._reads.run(lambda runtime, _stopped: function(runtime), progress)
         except NotFound as error:
             raise MCPError(INVALID_PARAMS, _writable(str(error))) from None
         except CafleetError as error:

@@ -4,9 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from cafleet.broker import caller, fleets, inbox, members, messages, monitors, panes
-from cafleet.broker.members import RosterEntry
-from cafleet.broker.panes import PaneCondition, PaneReport
+from cafleet.broker import caller, fleets, inbox, members, messages
 from cafleet.delivery.inbox import wait
 from cafleet.errors import CafleetError
 from cafleet.mcp_server import answers
@@ -19,6 +17,7 @@ from cafleet.mcp_server.arguments import (
     BroadcastFrom,
     FleetStatus,
     ListMembers,
+    ListOwnMembers,
     OwnFleet,
     PollInbox,
     PollInboxOf,
@@ -28,6 +27,7 @@ from cafleet.mcp_server.arguments import (
     WaitForMessage,
     WaitForMessageTo,
 )
+from cafleet.mcp_server.fleet_state import fleet_states
 from cafleet.mcp_server.mailbox import read_inbox
 from cafleet.models import Member, Message
 from cafleet.runtime import Runtime
@@ -161,9 +161,12 @@ def show_message(call: Call, arguments: ShowMessage) -> answers.StoredMessage:
     return answers.stored_message(message, _names(call.runtime, [message]), offset=arguments.offset)
 
 
-def list_members(call: Call, arguments: Arguments) -> answers.Members:
+def list_members(call: Call, arguments: ListOwnMembers) -> answers.Members:
     fleet_id = arguments.fleet_id if isinstance(arguments, ListMembers) else _own(call).fleet_id
-    return answers.members_answer(fleet_id, members.list_members(call.runtime, fleet_id))
+    roster = members.list_members(call.runtime, fleet_id)
+    return answers.members_answer(
+        fleet_id, [entry for entry in roster if entry.member.member_id > arguments.after_member_id]
+    )
 
 
 def fleet_status(call: Call, arguments: Arguments) -> answers.FleetStates:
@@ -173,59 +176,7 @@ def fleet_status(call: Call, arguments: Arguments) -> answers.FleetStates:
         wanted = [arguments.fleet_id]
     else:
         wanted = [overview.fleet.fleet_id for overview in fleets.list_fleets(call.runtime)]
-    shown = wanted[: answers.MAX_ROWS]
-    return answers.FleetStates(
-        fleets=[_fleet_state(call.runtime, fleet_id) for fleet_id in shown], more=len(wanted) - len(shown)
-    )
-
-
-def _fleet_state(runtime: Runtime, fleet_id: int) -> answers.FleetState:
-    overview = monitors.monitor_overview(runtime, fleet_id)
-    fleet = fleets.get_fleet(runtime, fleet_id)
-    roster = members.list_members(runtime, fleet_id)
-    reports = panes.survey(runtime, fleet_id, [entry.member for entry in roster])
-    attention = _attention(roster, reports)
-    return answers.FleetState(
-        fleet_id=fleet_id,
-        name=fleet.name,
-        created_at=fleet.created_at,
-        director_member_id=fleet.director_member_id,
-        members=len(roster),
-        unread=sum(entry.unread for entry in roster),
-        monitor=_monitor_state(overview),
-        attention=attention[: answers.MAX_ROWS],
-        more_attention=max(0, len(attention) - answers.MAX_ROWS),
-    )
-
-
-def _monitor_state(overview: monitors.MonitorOverview) -> answers.MonitorState:
-    row = overview.runtime
-    return answers.MonitorState(
-        running=overview.live,
-        monitor_member_id=overview.monitor_member_id,
-        last_tick_at=row.last_tick_at if row else None,
-        last_wake_at=row.last_wake_at if row else None,
-        wake_requested_at=row.wake_requested_at if row else None,
-        wake_interval_seconds=row.wake_interval_seconds if row else None,
-    )
-
-
-def _attention(roster: Sequence[RosterEntry], reports: dict[int, PaneReport]) -> list[answers.PaneTrouble]:
-    found = []
-    for entry in roster:
-        report = reports.get(entry.member.member_id)
-        if report is not None and (report.held or report.condition is not PaneCondition.ALIVE):
-            found.append(
-                answers.PaneTrouble(
-                    member_id=entry.member.member_id,
-                    name=entry.member.name,
-                    pane=report.condition,
-                    detail=report.detail,
-                    notifications_held=report.held,
-                    reason=report.why_held,
-                )
-            )
-    return found
+    return fleet_states(call.runtime, wanted)
 
 
 # -- who and whose -----------------------------------------------------------------------------
@@ -317,7 +268,7 @@ TOOLS = (
         "list_members",
         "List members",
         "The fleet's active members: ids, names, what they do, unread messages, idle time.",
-        OwnFleet,
+        ListOwnMembers,
         ListMembers,
         answers.Members,
         list_members,
