@@ -85,6 +85,18 @@ def timed(work: Callable[[], object]) -> Callable[[], float]:
     return run
 
 
+def timed_process(argv: list[str], environ: Mapping[str, str]) -> Callable[[], float]:
+    """The same for a process. A run of it raises RuntimeError where the process fails."""
+
+    def run() -> float:
+        finished = run_process(argv, environ)
+        if finished.status:
+            raise RuntimeError(f"{' '.join(argv)} ended with {finished.status}")
+        return finished.seconds
+
+    return run
+
+
 def median_ratio(numerator: Sequence[float], denominator: Sequence[float]) -> float:
     """Ratio of the two medians."""
     return statistics.median(numerator) / statistics.median(denominator)

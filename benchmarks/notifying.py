@@ -4,9 +4,9 @@ import os
 import shutil
 import statistics
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from benchmarks.measure import interleave, median_ratio, run_process
+from benchmarks.measure import interleave, median_ratio, run_process, timed_process
 from benchmarks.place import PROGRAM
 from benchmarks.table import Row, skipped
 from cafleet.demo.stage import Stage
@@ -70,8 +70,8 @@ def _processes(stage: Stage) -> Row:
 def _time(stage: Stage) -> Row:
     times = interleave(
         {
-            "without": _timed(_send(MEMBER, DIRECTOR), stage.environ),
-            "with": _timed(_send(DIRECTOR, MEMBER), stage.environ),
+            "without": timed_process(_send(MEMBER, DIRECTOR), stage.environ),
+            "with": timed_process(_send(DIRECTOR, MEMBER), stage.environ),
         },
         ROUNDS,
     )
@@ -88,13 +88,3 @@ def _time(stage: Stage) -> Row:
 
 def _send(sender: str, recipient: str) -> list[str]:
     return [PROGRAM, "message", "send", "--from", sender, "--to", recipient, "hello"]
-
-
-def _timed(argv: list[str], environ: dict[str, str]) -> Callable[[], float]:
-    def run() -> float:
-        finished = run_process(argv, environ)
-        if finished.status:
-            raise RuntimeError(f"{' '.join(argv)} ended with {finished.status}")
-        return finished.seconds
-
-    return run

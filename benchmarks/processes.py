@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from benchmarks.earlier import Earlier
-from benchmarks.measure import interleave, median_ratio, peak_kib, run_process
+from benchmarks.measure import interleave, median_ratio, peak_kib, timed_process
 from benchmarks.place import PROGRAM, Place
 from benchmarks.table import Row, at_most, skipped
 
@@ -35,8 +35,8 @@ def rows(earlier: str | None) -> Iterator[Row]:
 
 def _against_python(place: Place) -> Iterator[Row]:
     commands = hot_commands()
-    works = {"python": _process([sys.executable, "-c", "pass"], place.environ)}
-    works |= {name: _process(commands[name], place.environ) for name in ("send", "poll")}
+    works = {"python": timed_process([sys.executable, "-c", "pass"], place.environ)}
+    works |= {name: timed_process(commands[name], place.environ) for name in ("send", "poll")}
     works["ack"] = _acknowledge(place)
     times = interleave(works, ROUNDS)
     bare = statistics.median(times["python"]) * 1000
@@ -75,10 +75,10 @@ def _against_earlier(place: Place, earlier: str | None) -> Iterator[Row]:
     with Earlier(earlier) as other:
         commands = hot_commands()
         works: dict[str, Callable[[], float]] = {
-            "send": _process(commands["send"], place.environ),
-            "earlier send": _process(other.send, other.environ),
-            "poll": _process(commands["poll"], place.environ),
-            "earlier poll": _process(other.poll, other.environ),
+            "send": timed_process(commands["send"], place.environ),
+            "earlier send": timed_process(other.send, other.environ),
+            "poll": timed_process(commands["poll"], place.environ),
+            "earlier poll": timed_process(other.poll, other.environ),
             "ack": _acknowledge(place),
             "earlier ack": other.acknowledge,
         }
@@ -95,22 +95,12 @@ def _against_earlier(place: Place, earlier: str | None) -> Iterator[Row]:
         )
 
 
-def _process(argv: list[str], environ: dict[str, str]) -> Callable[[], float]:
-    def run() -> float:
-        finished = run_process(argv, environ)
-        if finished.status:
-            raise RuntimeError(f"{' '.join(argv)} ended with {finished.status}")
-        return finished.seconds
-
-    return run
-
-
 def _acknowledge(place: Place) -> Callable[[], float]:
     """Each call acknowledges the newest message that the sends in the same turn left behind."""
 
     def run() -> float:
         argv = [PROGRAM, "message", "ack", _newest(place)]
-        return _process(argv, place.environ)()
+        return timed_process(argv, place.environ)()
 
     return run
 

@@ -171,13 +171,17 @@ def test_no_tmux_server_and_no_tmux_at_all(fleet: World) -> None:
         assert loop.end() == 0
 
 
-def test_a_tmux_call_hangs(fleet: World, tmux_shim: TmuxShim) -> None:
-    ann, _ = fleet.member("ann")
-    fleet.server.run("copy-mode", "-t", "%1")
+def _with_a_held_line_and_a_hanging_look(fleet: World, tmux_shim: TmuxShim) -> dict[str, str]:
+    """An environ for the loop, in whose tmux every look hangs."""
+    ann, pane = fleet.member("ann")
+    fleet.server.run("copy-mode", "-t", pane)
     _send(fleet, ann)
     tmux_shim.hang("capture-pane")
-    shimmed = {"PATH": tmux_shim.path(fleet.program.environ["PATH"])}
-    with running_loop(fleet.program, environ=shimmed) as loop:
+    return {"PATH": tmux_shim.path(fleet.program.environ["PATH"])}
+
+
+def test_a_tmux_call_hangs(fleet: World, tmux_shim: TmuxShim) -> None:
+    with running_loop(fleet.program, environ=_with_a_held_line_and_a_hanging_look(fleet, tmux_shim)) as loop:
         loop.wait_for("is not told of message 1: tmux did not answer within 5 s")
         assert _status(fleet)["live"]
         fleet.server.run("send-keys", "-t", "%1", "-X", "cancel")
@@ -187,12 +191,7 @@ def test_a_tmux_call_hangs(fleet: World, tmux_shim: TmuxShim) -> None:
 
 
 def test_a_stop_while_a_tmux_call_hangs(fleet: World, tmux_shim: TmuxShim) -> None:
-    ann, _ = fleet.member("ann")
-    fleet.server.run("copy-mode", "-t", "%1")
-    _send(fleet, ann)
-    tmux_shim.hang("capture-pane")
-    shimmed = {"PATH": tmux_shim.path(fleet.program.environ["PATH"])}
-    with running_loop(fleet.program, environ=shimmed) as loop:
+    with running_loop(fleet.program, environ=_with_a_held_line_and_a_hanging_look(fleet, tmux_shim)) as loop:
         wait_until(tmux_shim.calls, what="the call that hangs")
         assert loop.end() == 0
         assert loop.row()["pid"] is None

@@ -107,9 +107,7 @@ def capture_member(runtime: Runtime, member_id: int, lines: int, *, ansi: bool =
         MemberNotFound, NoPane.
         MultiplexerError: the pane is gone, or cannot be reached.
     """
-    with runtime.database.read() as conn:
-        member = require_member(conn, member_id)
-    placement, pane = pane_of(member)
+    member, placement, pane = _placed(runtime, member_id)
     with _naming(member):
         return _capture(runtime, placement.backend, pane, lines, ansi=ansi)
 
@@ -145,9 +143,7 @@ def focus_member(runtime: Runtime, member_id: int) -> Member:
         MemberNotFound, NoPane.
         MultiplexerError: the pane is gone, or cannot be reached.
     """
-    with runtime.database.read() as conn:
-        member = require_member(conn, member_id)
-    placement, pane = pane_of(member)
+    member, placement, pane = _placed(runtime, member_id)
     with _naming(member):
         runtime.multiplexer_for(placement.backend).focus(pane)
     return member
@@ -160,6 +156,12 @@ def _naming(member: Member) -> Iterator[None]:
         yield
     except PaneGone as error:
         raise MemberPaneGone(member.member_id, error.reason) from error
+
+
+def _placed(runtime: Runtime, member_id: int) -> tuple[Member, Placement, PaneAddress]:
+    with runtime.database.read() as conn:
+        member = require_member(conn, member_id)
+    return member, *pane_of(member)
 
 
 def _capture(runtime: Runtime, backend: str, pane: PaneAddress, lines: int, *, ansi: bool) -> Capture:
