@@ -43,6 +43,19 @@ def test_a_member_that_was_deleted_is_nobody(world: World) -> None:
         identity.whoami(world.runtime)
 
 
+def test_the_own_pane_is_known_by_its_server_too(world: World) -> None:
+    """Field cases D1 and E5: a deletion that takes a stranger's pane for its own leaves that one open."""
+    worker = world.member(world.fleet().fleet_id)
+    assert worker.placement is not None
+    assert not identity.is_calling_pane(world.runtime, worker.placement)
+    pane = world.pane(worker)
+    world.stand_in(world.multiplexer.add_pane(server="host|/tmp/other|7", pane=pane.pane))
+    assert not identity.is_calling_pane(world.runtime, worker.placement)
+    world.stand_in(pane)
+    assert identity.is_calling_pane(world.runtime, worker.placement)
+    assert not identity.is_calling_pane(world.runtime, worker.placement._replace(backend="herdr"))
+
+
 def test_outside_a_multiplexer_nobody_can_be_told(world: World) -> None:
     del world.environ["TMUX"]
     with pytest.raises(NotInMultiplexer):

@@ -3,6 +3,7 @@ from tests.support.fleet_builder import World
 
 from cafleet.broker import fleets, inbox, messages
 from cafleet.broker.member_deletion import delete_member
+from cafleet.broker.members import list_members
 from cafleet.errors import (
     AlreadyAcknowledged,
     IntegrityError,
@@ -34,6 +35,23 @@ def test_no_more_is_read_than_is_asked_for(world: World, characters: int, read: 
     all_of_it = inbox.poll(world.runtime, director.member_id)
     assert inbox.poll(world.runtime, director.member_id, characters=characters) == all_of_it[:read]
     assert inbox.poll(world.runtime, director.member_id, 1, characters=characters) == all_of_it[:1]
+
+
+def test_what_was_dealt_with_is_neither_shown_nor_counted(world: World) -> None:
+    """Field cases H5 and G13: a history costs no tokens, and what a text says does not choose its reader."""
+    director = world.fleet()
+    ann, bob = (world.member(director.fleet_id, name).member_id for name in ("ann", "bob"))
+    for text in ("for ann", "bob", f"{bob}", "nothing"):
+        for reader in (ann, bob):
+            messages.send(world.runtime, director.member_id, reader, text)
+    for message in inbox.poll(world.runtime, ann)[2:]:
+        inbox.ack(world.runtime, message.message_id)
+    assert [message.text for message in inbox.poll(world.runtime, ann)] == ["nothing", f"{bob}"]
+    unread = {one.member.member_id: one.unread for one in list_members(world.runtime, director.fleet_id)}
+    for reader in (director.member_id, ann, bob):
+        shown = inbox.poll(world.runtime, reader)
+        assert all(message.to_member_id == reader for message in shown)
+        assert unread[reader] == inbox.count_unread(world.runtime, reader) == len(shown)
 
 
 def test_ids_decide_where_the_clock_stood_still_and_time_where_it_stepped_back(world: World) -> None:

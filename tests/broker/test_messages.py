@@ -46,6 +46,9 @@ def test_a_message_to_oneself_waits_in_the_inbox_and_is_never_typed(world: World
 
     assert sent.notification.state is NotificationState.SKIPPED
     assert inbox.poll(world.runtime, worker.member_id) == [sent.message]
+    with world.database.read() as conn:  # Other programs that read this file go by the stamp alone.
+        stamped = conn.execute("SELECT notified_at FROM messages").fetchall()
+    assert stamped == [(sent.message.created_at,)]
     messages.send(world.runtime, director.member_id, worker.member_id, "real")
     (line,) = world.multiplexer.pane(world.pane(worker)).pasted
     assert line.endswith("real")
