@@ -92,7 +92,7 @@ class Team:
     def move(self, member_id: int, pane: PaneAddress, database: Database | None = None) -> None:
         """Point the member's placement at another pane."""
         with (database or self.database).write() as connection:
-            members.set_pane(connection, member_id, "tmux", pane.session, pane.window, pane.pane, pane.server)
+            members.set_pane(connection, member_id, "tmux", **pane._asdict())
 
     def deregister(self, member_id: int, database: Database | None = None) -> None:
         """End the member."""

@@ -40,6 +40,14 @@ def place(runtime: Runtime, member: Member, backend: str, pane: PaneAddress) -> 
             raise MemberChanged(member.member_id)
         # The time, too: an agent that has just been started is not typed at before it shows itself.
         now = format_timestamp(runtime.now())
-        where = (pane.session, pane.window, pane.pane, pane.server)
-        members.set_pane(conn, member.member_id, backend, *where, at=now)
+        members.set_pane(
+            conn,
+            member.member_id,
+            backend,
+            server=pane.server,
+            session=pane.session,
+            window=pane.window,
+            pane=pane.pane,
+            at=now,
+        )
         return require_member(conn, member.member_id)

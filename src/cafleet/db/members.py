@@ -187,11 +187,11 @@ def set_pane(
     conn: Connection,
     member_id: int,
     backend: str,
+    *,
+    server: str | None,
     session: str,
     window: str,
     pane: str,
-    server: str | None,
-    *,
     at: str | None = None,
 ) -> bool:
     """Point the member's placement at a pane; False where it has no placement row.

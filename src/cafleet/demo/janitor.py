@@ -17,6 +17,7 @@ import time
 GRACE_SECONDS = 2.0
 KEEP = b"keep\n"
 _POLL_SECONDS = 0.02
+_TMUX_SECONDS = 10
 
 
 def main() -> int:
@@ -38,7 +39,7 @@ def end_server(socket: str) -> None:
             ["tmux", "-S", socket, "kill-server"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=10,
+            timeout=_TMUX_SECONDS,
             check=False,
         )
 

@@ -80,10 +80,10 @@ class Wake:
         self._journal.state(_SUBJECT, f"no wake: {told.reason}")
 
     def _is_scheduled(self, row: MonitorRuntime) -> bool:
-        interval = row.wake_interval_seconds
-        if not interval:
+        interval_seconds = row.wake_interval_seconds
+        if not interval_seconds:
             return False
-        return self._wall_seconds(row) >= interval or self._monotonic() - self._since >= interval
+        return max(self._wall_seconds(row), self._monotonic() - self._since) >= interval_seconds
 
     def _wall_seconds(self, row: MonitorRuntime) -> float:
         """Since the last wake, else since the loop's start."""
