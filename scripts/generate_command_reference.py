@@ -19,6 +19,8 @@ HEAD = """\
 
 `--json` prints one compact line of JSON instead of text, on standard output; `--help` explains a command.
 Both are accepted before and after the command's name. Errors and warnings go to standard error, always.
+A terminal gets aligned tables, in which a long name is cut where it has no room; a pipe gets whole names, and
+tabs between the cells. Colours are for terminals only; `NO_COLOR` and `TERM=dumb` switch them off.
 
 | exit code | means |
 | --- | --- |

@@ -12,7 +12,6 @@ from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.widgets import DataTable, Footer, Static, Tab, TabbedContent, TabPane, Tabs
 
-from cafleet.models import Message as StoredMessage
 from cafleet.runtime import Runtime
 from cafleet.top import actions, rows
 from cafleet.top.dialogs import Composer, Reader
@@ -248,7 +247,7 @@ class Dashboard(App[BaseException | None]):
         elif event.data_table.id == "held-table":
             self._want(Wanted(view.fleet.fleet_id, int(key)))
         else:
-            found = _find(view, int(key))
+            found = view.message(int(key))
             if found is not None:
                 self.push_screen(Reader(f"message {found.message_id}", rows.full_text(found, view.names)))
 
@@ -333,11 +332,6 @@ class Dashboard(App[BaseException | None]):
 
     def _act(self, action: actions.Action, again: Callable[[str], None] | None = None) -> None:
         actions.run(action, self._open_runtime, lambda text, well: self._tell(Done(text, well, again)))
-
-
-def _find(view: FleetView, message_id: int) -> StoredMessage | None:
-    shown = [delivery for entry in view.timeline for delivery in entry.deliveries]
-    return next((found for found in (*view.inbox, *shown) if found.message_id == message_id), None)
 
 
 def show(open_runtime: Callable[[], Runtime], fleet_id: int | None) -> None:

@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from cafleet.broker import fleets, inbox, members, monitors, panes
+from cafleet.broker import fleets, inbox, members, monitors
 from cafleet.broker.fleets import FleetOverview
 from cafleet.broker.members import RosterEntry
 from cafleet.broker.monitors import MonitorOverview
-from cafleet.broker.panes import PaneReport
+from cafleet.broker.survey import PaneReport, survey
 from cafleet.broker.timeline import TimelineEntry, group, timeline
 from cafleet.errors import FleetDeleted, FleetNotFound, FleetNotLive
 from cafleet.models import Fleet, MemberKind, Message
@@ -57,6 +57,11 @@ class FleetView(NamedTuple):
         """Notifications that could not be typed so far."""
         return sum(report.held for report in self.panes.values())
 
+    def message(self, message_id: int) -> Message | None:
+        """One that is shown."""
+        shown = (delivery for entry in self.timeline for delivery in entry.deliveries)
+        return next((found for found in (*self.inbox, *shown) if found.message_id == message_id), None)
+
 
 class Snapshot(NamedTuple):
     """The dashboard's state."""
@@ -98,7 +103,7 @@ def _view(
         member_id = fleet.director_member_id if fleet.director_member_id in known else known[0]
     assert member_id is not None  # a live fleet has a Director
     if surveyed is None:
-        surveyed = panes.survey(runtime, fleet_id, [entry.member for entry in roster])
+        surveyed = survey(runtime, fleet_id, [entry.member for entry in roster])
     deliveries = timeline(runtime, fleet_id)
     mail = tuple(inbox.poll(runtime, member_id, INBOX_LIMIT))
     people = {message.from_member_id for message in (*deliveries, *mail)}
