@@ -6,7 +6,7 @@ from cafleet.broker import fleets, members, panes
 from cafleet.broker.member_deletion import delete_member
 from cafleet.broker.member_respawn import RespawnRequest, respawn_member
 from cafleet.broker.messages import send
-from cafleet.broker.panes import PaneCondition, PaneReport
+from cafleet.broker.survey import PaneCondition, PaneReport, survey
 from cafleet.clock import format_timestamp
 from cafleet.db import messages
 from cafleet.delivery.pane_state import PaneState
@@ -230,7 +230,7 @@ def test_focus(world: World) -> None:
 
 def _survey(world: World, fleet_id: int) -> dict[int, PaneReport]:
     roster = [entry.member for entry in members.list_members(world.runtime, fleet_id)]
-    return panes.survey(world.runtime, fleet_id, roster)
+    return survey(world.runtime, fleet_id, roster)
 
 
 def test_a_survey_tells_alive_exited_gone_and_pending_apart(world: World) -> None:
@@ -254,10 +254,10 @@ def test_a_director_who_is_a_person_in_a_shell_has_lost_nothing(world: World) ->
     director = world.fleet()
     world.multiplexer.pane(world.pane(director)).shell = True
     for closely in (False, True):
-        found = panes.survey(world.runtime, director.fleet_id, [director], closely=closely)
+        found = survey(world.runtime, director.fleet_id, [director], closely=closely)
         assert found[director.member_id] == (PaneCondition.ALIVE, None, "a shell is there", 0, None, None)
     world.multiplexer.end_program(world.pane(director), 3)
-    assert panes.survey(world.runtime, director.fleet_id, [director])[director.member_id].condition is (
+    assert survey(world.runtime, director.fleet_id, [director])[director.member_id].condition is (
         PaneCondition.EXITED
     )
 
@@ -300,7 +300,7 @@ def test_a_close_survey_says_what_every_live_pane_shows(world: World) -> None:
     world.multiplexer.pane(world.pane(reading)).mode = "copy-mode"
     world.multiplexer.remove_pane(world.pane(gone))
     roster = [entry.member for entry in members.list_members(world.runtime, fleet_id)]
-    found = panes.survey(world.runtime, fleet_id, roster, closely=True)
+    found = survey(world.runtime, fleet_id, roster, closely=True)
     shown = [found[member.member_id].state for member in (free, reading, gone)]
     assert shown == [PaneState.AT_REST, PaneState.MODE, None]
     assert {report.why_held for report in found.values()} == {None}, "nothing is held"

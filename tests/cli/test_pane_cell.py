@@ -2,7 +2,7 @@
 
 import pytest
 
-from cafleet.broker.panes import PaneCondition, PaneReport
+from cafleet.broker.survey import PaneCondition, PaneReport
 from cafleet.cli.member import pane_cell
 from cafleet.models import Member, MemberKind, MemberStatus, Placement
 

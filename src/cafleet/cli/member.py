@@ -4,7 +4,7 @@ from cafleet.broker import members
 from cafleet.broker.member_creation import MemberRequest, create_member
 from cafleet.broker.member_deletion import MemberDeletion, PaneEnd, close_own_pane, delete_member
 from cafleet.broker.members import RosterEntry
-from cafleet.broker.panes import PaneCondition, PaneReport, survey
+from cafleet.broker.survey import PaneCondition, PaneReport, survey
 from cafleet.cli.arguments import Command, Values, integer, option, positional
 from cafleet.cli.bodies import body, body_arguments
 from cafleet.cli.escapes import escape

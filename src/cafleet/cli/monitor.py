@@ -3,7 +3,8 @@
 from cafleet.broker import members, monitors, panes
 from cafleet.broker.members import RosterEntry
 from cafleet.broker.monitors import MonitorOverview
-from cafleet.broker.panes import DEFAULT_CAPTURE_LINES, PaneCondition, PaneReport, Scanned
+from cafleet.broker.panes import DEFAULT_CAPTURE_LINES, Scanned
+from cafleet.broker.survey import PaneCondition, PaneReport, survey
 from cafleet.cli.arguments import Command, Values, count, integer, option, positional
 from cafleet.cli.escapes import escape, escape_lines
 from cafleet.cli.member import agent_of, pane_cell, pane_of, report_record
@@ -48,7 +49,7 @@ def status(runtime: Runtime, values: Values, out: Output) -> int:
     fleet_id = values.integer("fleet_id")
     overview = monitors.monitor_overview(runtime, fleet_id)
     roster = members.list_members(runtime, fleet_id)
-    reports = panes.survey(runtime, fleet_id, [entry.member for entry in roster])
+    reports = survey(runtime, fleet_id, [entry.member for entry in roster])
     if out.as_json:
         out.json(_status_record(overview, roster, reports))
         return 0

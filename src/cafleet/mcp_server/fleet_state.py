@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from cafleet.broker import fleets, members, monitors, panes
+from cafleet.broker import fleets, members, monitors
 from cafleet.broker.members import RosterEntry
-from cafleet.broker.panes import PaneCondition, PaneReport
+from cafleet.broker.survey import PaneCondition, PaneReport, survey
 from cafleet.mcp_server import answers
 from cafleet.runtime import Runtime
 
@@ -28,7 +28,7 @@ def _fleet_state(runtime: Runtime, fleet_id: int, room: int) -> answers.FleetSta
     overview = monitors.monitor_overview(runtime, fleet_id)
     fleet = fleets.get_fleet(runtime, fleet_id)
     roster = members.list_members(runtime, fleet_id)
-    reports = panes.survey(runtime, fleet_id, [entry.member for entry in roster])
+    reports = survey(runtime, fleet_id, [entry.member for entry in roster])
     attention = _attention(roster, reports)
     return answers.FleetState(
         fleet_id=fleet_id,

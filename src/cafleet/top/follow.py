@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from cafleet.broker.panes import PaneReport
+from cafleet.broker.survey import PaneReport
 from cafleet.errors import DatabaseBusy
 from cafleet.runtime import Runtime
 from cafleet.top.snapshot import Snapshot, Wanted, take

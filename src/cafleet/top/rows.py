@@ -9,7 +9,7 @@ from rich.text import Text
 from cafleet.broker.fleets import FleetOverview
 from cafleet.broker.members import RosterEntry
 from cafleet.broker.monitors import MonitorOverview
-from cafleet.broker.panes import PaneCondition, PaneReport
+from cafleet.broker.survey import PaneCondition, PaneReport
 from cafleet.broker.timeline import TimelineEntry
 from cafleet.clock import parse_timestamp, span
 from cafleet.delivery.line import plain, plain_line

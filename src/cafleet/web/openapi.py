@@ -2,7 +2,7 @@
 
 from cafleet import __version__
 from cafleet.broker.monitors import MAX_WAKE_INTERVAL_SECONDS
-from cafleet.broker.panes import PaneCondition
+from cafleet.broker.survey import PaneCondition
 from cafleet.delivery.pane_state import PaneState
 from cafleet.models import MemberKind, MemberStatus, MessageState, MessageType, NotificationState
 from cafleet.web.requests import MAX_ID, MAX_LIMIT

@@ -1,7 +1,7 @@
 """What the panes of a fleet show at this moment: who works, who waits for a person, who was not told."""
 
 from cafleet.broker.members import list_members
-from cafleet.broker.panes import PaneReport, survey
+from cafleet.broker.survey import PaneReport, survey
 from cafleet.runtime import Runtime
 from cafleet.web.rows import Json
 
