@@ -216,6 +216,7 @@ def test_a_skills_folder(tmp_path: Path) -> None:
         ('\n[agents.codex]\ncommand = ["x"]\n', ":2: agents.codex", "is built in"),
         ("[agents.own]\nworking = []\n", ":1: agents.own", "has no 'command'"),
         ("[agents.'o n']\ncommand = ['x']\n", ":1: agents.o n", "is not a name"),
+        ("[agents.-x]\ncommand = ['x']\n", ":1: agents.-x", "a letter or digit, then"),
         ('[agents.own]\n\ncommand = "own"\n', ":3: agents.own.command", "must be an array"),
         ("[agents.own]\ncommand = []\n", ":2: agents.own.command", "must be an array"),
         ('[agents.own]\ncommand = ["{prompt}"]\n', ":2: agents.own.command", "must start with"),

@@ -72,7 +72,9 @@ class _Reader:
     def _settings(self, name: str, table: object) -> Settings:
         self._name = name
         if not _NAME.fullmatch(name):
-            raise self._error(None, "is not a name (letters, digits, '.', '_' and '-')")
+            raise self._error(
+                None, "is not a name (a letter or digit, then letters, digits, '.', '_' and '-')"
+            )
         if name in BUILT_IN:
             raise self._error(None, "is built in and cannot be defined again")
         if not isinstance(table, dict):
