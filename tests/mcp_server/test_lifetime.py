@@ -12,14 +12,20 @@ from pathlib import Path
 import pytest
 from tests.support.database import run_sql
 from tests.support.mcp_process import McpProcess
+from tests.support.memory_multiplexer import MemoryMultiplexer
 from tests.support.program import SCRIPT, Program, Team, seed_messages, seed_team
 from tests.support.waiting import DEADLINE_SECONDS, has_ended, wait_until
 
+from cafleet.clock import utc_now
+from cafleet.config import load
 from cafleet.db import messages
 from cafleet.db.database import Database
+from cafleet.errors import CafleetError
 from cafleet.mcp_server.answers import MAX_CHARACTERS
 from cafleet.mcp_server.calls import LIMIT
+from cafleet.mcp_server.lifetime import Watch
 from cafleet.mcp_server.transport import MAX_LINE_BYTES
+from cafleet.runtime import Runtime
 
 AT_REST = 4
 """Threads: the loop, one that reads, one that writes, one that watches."""
@@ -333,6 +339,18 @@ def test_it_ends_when_its_parent_is_gone(program: Program, team: Team, tmp_path:
         os.close(held)
         parent.kill()
         parent.wait()
+
+
+def test_it_ends_when_its_parent_went_while_it_started(program: Program, team: Team) -> None:
+    """The parent is the one from before the libraries were loaded, not whoever inherited this process."""
+    ended: list[CafleetError | None] = []
+    config = load(program.environ)
+    runtime = Runtime(config, Database(config.database_path), lambda _backend: MemoryMultiplexer(), utc_now)
+    nobody = 2**22 + 1  # more than any process id (Linux)
+    watch = Watch(runtime.for_another_thread, nobody, None, ended.append)
+    watch.start()
+    wait_until(lambda: ended == [None], what="its end")
+    watch.close(DEADLINE_SECONDS)
 
 
 def _wakeups_exist(program: Program) -> bool:

@@ -23,3 +23,12 @@ def caller_mismatch(runtime: Runtime, member_id: int) -> int | None:
             return None
         member = members.by_pane(conn, pane.server, pane.pane)
     return None if member is None else member.member_id
+
+
+def other_identity(runtime: Runtime, from_id: int) -> str | None:
+    """The warning for a sender's id that is taken at its word where the calling pane is known to be another
+    member's (K3)."""
+    mismatch = caller_mismatch(runtime, from_id)
+    if mismatch is None:
+        return None
+    return f"this pane is member {mismatch}, but the message says it is from {from_id}."

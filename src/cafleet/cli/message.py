@@ -110,10 +110,9 @@ def broadcast(runtime: Runtime, values: Values, out: Output) -> int:
 
 
 def _warn_of_another_identity(runtime: Runtime, from_id: int, out: Output) -> None:
-    """A sender's id is taken at its word; where the calling pane is known to be another's, say so (K3)."""
-    mismatch = caller.caller_mismatch(runtime, from_id)
-    if mismatch is not None:
-        out.warn(f"this pane is member {mismatch}, but the message says it is from {from_id}.")
+    warning = caller.other_identity(runtime, from_id)
+    if warning is not None:
+        out.warn(warning)
 
 
 _FROM = option("--from --from-member-id", "MEMBER_ID", "the sender", integer, required=True)

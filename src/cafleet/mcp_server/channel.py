@@ -20,6 +20,8 @@ class Channel(NamedTuple):
 
     reader: int
     writer: int
+    parent: int
+    """Process id of who started this process, which is the client or ends with it."""
 
 
 def claim() -> Channel:
@@ -33,6 +35,7 @@ def claim() -> Channel:
         raise CafleetError(
             "'cafleet mcp' speaks to an MCP client on standard input and output, and one of them is closed"
         )
+    parent = os.getppid()  # As early as can be: one that ended before is missed.
     reader = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _ABOVE_STANDARD)
     writer = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, _ABOVE_STANDARD)
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -44,4 +47,4 @@ def claim() -> Channel:
         os.dup2(nothing, 2)
     if nothing >= _ABOVE_STANDARD:
         os.close(nothing)
-    return Channel(reader, writer)
+    return Channel(reader, writer, parent)

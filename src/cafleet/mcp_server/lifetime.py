@@ -27,13 +27,14 @@ class Watch:
     def __init__(
         self,
         open_runtime: Callable[[], Runtime],
+        parent: int,
         member: Member | None,
         on_end: Callable[[CafleetError | None], None],
     ) -> None:
-        """`member`: whom the server speaks for. `on_end` is called once, in the thread: with the error, or
-        None where the parent is gone."""
-        self._open_runtime, self._member, self._on_end = open_runtime, member, on_end
-        self._parent = os.getppid()
+        """`parent`: the parent process at the start. `member`: whom the server speaks for. `on_end` is called
+        once, in the thread: with the error, or None where the parent is gone."""
+        self._open_runtime, self._on_end = open_runtime, on_end
+        self._parent, self._member = parent, member
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="cafleet-mcp-watch", daemon=True)
 

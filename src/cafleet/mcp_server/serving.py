@@ -40,7 +40,7 @@ async def _serve(open_runtime: Callable[[], Runtime], channel: Channel, member: 
             with suppress(RuntimeError):  # The loop has ended on its own meanwhile.
                 loop.call_soon_threadsafe(streams.end)
 
-        watch = Watch(open_runtime, member, end)
+        watch = Watch(open_runtime, channel.parent, member, end)
         watch.start()
         tasks.start_soon(_end_on_signal, streams.end)
         server = desk.server()

@@ -72,7 +72,8 @@ class NothingDone(CafleetError):
 
 def send_message(call: Call, arguments: SendMessage) -> answers.SendAnswer:
     sender = _member(call, arguments, "from_member_id")
-    warning = _other_identity(call.runtime, sender)
+    # Before anything is stored: a look that failed afterwards would make it look unstored.
+    warning = caller.other_identity(call.runtime, sender)
     results = messages.send_each(call.runtime, sender, arguments.to_member_ids, arguments.text, arguments.key)
     outcomes = [_outcome(result) for result in results]
     _require_one([outcome.error for outcome in outcomes])
@@ -94,7 +95,7 @@ def _outcome(result: messages.SendResult) -> answers.SendOutcome:
 
 def broadcast(call: Call, arguments: Broadcast) -> answers.BroadcastAnswer:
     sender = _member(call, arguments, "from_member_id")
-    warnings = [_other_identity(call.runtime, sender)]
+    warnings = [caller.other_identity(call.runtime, sender)]
     result = messages.broadcast(call.runtime, sender, arguments.text, arguments.key)
     warnings += [messages.untold(told.message_id, told.notification) for told in result.results]
     found = [warning for warning in warnings if warning is not None]
@@ -127,14 +128,6 @@ def _require_one(errors: Sequence[str | None]) -> None:
     """Raises NothingDone: there is an error for every part of the call."""
     if errors and all(errors):
         raise NothingDone("\n".join(dict.fromkeys(str(error) for error in errors)))
-
-
-def _other_identity(runtime: Runtime, sender: int) -> str | None:
-    """Looked up before anything is stored: a look that failed afterwards would make it look unstored."""
-    mismatch = caller.caller_mismatch(runtime, sender)
-    if mismatch is None:
-        return None
-    return f"this pane is member {mismatch}, but the message says it is from {sender}."
 
 
 # -- reading -----------------------------------------------------------------------------------
