@@ -6,11 +6,13 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.support.breaking import Breaker
 from tests.support.program import SCRIPT, Program
 from tests.support.waiting import DEADLINE_SECONDS, wait_until
 
@@ -127,6 +129,35 @@ class TestWhatItLeaves:
         running.kill()
         running.communicate()
         wait_until(lambda: is_gone(folder), what="an end of everything that the killed demo had started")
+
+    @pytest.mark.parametrize("fail", [False, True], ids=["kill", "fail"])
+    def test_it_can_be_broken_at_any_step_before_there_is_a_fleet(
+        self, program: Program, short_folder: Path, fail: bool
+    ) -> None:
+        """Each file that it makes, and each process that it starts, until its first own command."""
+        there = {"TMPDIR": str(short_folder)}
+        steps: list[str] = []
+
+        def is_empty() -> bool:
+            return not os.listdir(short_folder) and not processes_that_name(str(short_folder))
+
+        with Breaker(program, fail=fail) as breaker:
+            while not steps or not steps[-1].startswith("spawn cafleet"):
+                run = breaker.run(
+                    "demo", at=len(steps) + 1, only="^(file .*cafleet-demo-|spawn)", environ=there
+                )
+                assert run.step is not None, run
+                assert run.code == (1 if fail else -signal.SIGKILL), run
+                assert "internal error" not in run.stderr, run
+                steps.append(run.step)
+                wait_until(is_empty, what=f"an end of everything after {run.step}")
+        assert len(steps) > 6, steps
+
+    @pytest.fixture
+    def short_folder(self) -> Iterator[Path]:
+        """A socket's path may have 107 bytes."""
+        with tempfile.TemporaryDirectory(prefix="cft-") as folder:
+            yield Path(folder)
 
     @staticmethod
     def read_until(running: "subprocess.Popen[bytes]", text: str) -> str:

@@ -58,9 +58,9 @@ class Connection(sqlite3.Connection):
         statement(sql)
         return super().executemany(sql, parameters)
 
-    def backup(self, target):
+    def backup(self, target, **options):
         statement("backup")
-        return super().backup(target)
+        return super().backup(target, **options)
 
 def connect(name, *arguments, **options):
     if name == ":memory:":  # Of no file: nothing can be left half done.
@@ -79,6 +79,8 @@ def audit(event, arguments):
     if event in FILES or (event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITING):
         if step("file", event + " " + str(arguments[0])):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
+    elif event == "subprocess.Popen" and step("spawn", os.path.basename(arguments[0])):
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 def pause(signals, seconds):
     # A loop rests for a moment only, and is asked to end after its last tick.

@@ -57,20 +57,37 @@ class Stage:
     # -- from nothing to an empty stage and back ----------------------------------------------
 
     def __enter__(self) -> Self:
-        self.folder, self.socket = _private_folder()
-        self._janitor = subprocess.Popen(
-            [sys.executable, "-I", janitor.__file__, self.folder, self.socket],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self.folder, self.socket = _free_place()
+        # Before there is anything to clean up: a demo that is killed at any moment leaves nothing.
         try:
+            self._janitor = subprocess.Popen(
+                [sys.executable, "-I", janitor.__file__, self.folder, self.socket],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise DemoFailed(f"cannot start {sys.executable}: {error.strerror}") from error
+        try:
+            self._make_folder()
             self._furnish()
-        except BaseException:
+        except BaseException as error:
             self.__exit__(None, None, None)
+            if isinstance(error, OSError):
+                raise DemoFailed(f"cannot write in {self.folder}: {error.strerror}") from error
             raise
         return self
+
+    def _make_folder(self) -> None:
+        try:
+            os.mkdir(self.folder, 0o700)
+        except OSError as error:
+            self._kept = isinstance(error, FileExistsError)  # Somebody else's stays.
+            raise DemoFailed(
+                f"cannot make a folder in {os.path.dirname(self.folder)}: {error.strerror};"
+                " set TMPDIR to a folder with a short path"
+            ) from None
 
     def _furnish(self) -> None:
         home = os.path.join(self.folder, "home")
@@ -144,6 +161,8 @@ class Stage:
             )
         except subprocess.TimeoutExpired:
             raise DemoFailed(f"cafleet {arguments[0]} did not end within {CALL_SECONDS:g} s") from None
+        except OSError as error:
+            raise DemoFailed(f"cannot start cafleet: {error.strerror}") from error
         return Reply(done.stdout, done.returncode)
 
     def _program(self, arguments: Sequence[str]) -> list[str]:
@@ -170,6 +189,8 @@ class Stage:
             ) from None
         except subprocess.TimeoutExpired:
             raise DemoFailed(f"tmux did not answer within {CALL_SECONDS:g} s") from None
+        except OSError as error:
+            raise DemoFailed(f"cannot start tmux: {error.strerror}") from error
         if done.returncode:
             raise DemoFailed(f"tmux {arguments[0]}: {done.stderr.strip() or 'failed'}")
         return done.stdout
@@ -204,20 +225,10 @@ class Stage:
             time.sleep(0.05)
 
 
-def _private_folder() -> tuple[str, str]:
-    """A new folder for one demo, and the path of its tmux socket in it.
-
-    Raises:
-        DemoFailed: there is no place for it.
-    """
-    parent = tempfile.gettempdir()
-    longest = os.path.join(parent, FOLDER_PREFIX + "xxxxxxxx", SOCKET)
-    if len(os.fsencode(longest)) > LONGEST_SOCKET_BYTES:
+def _free_place() -> tuple[str, str]:
+    """Where a new folder for one demo can be made, and the path of its tmux socket in it."""
+    parent, name = tempfile.gettempdir(), FOLDER_PREFIX + os.urandom(4).hex()
+    if len(os.fsencode(os.path.join(parent, name, SOCKET))) > LONGEST_SOCKET_BYTES:
         parent = SHORT_PARENT
-    try:
-        folder = tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir=parent)
-    except OSError as error:
-        raise DemoFailed(
-            f"cannot make a folder in {parent}: {error.strerror}; set TMPDIR to a folder with a short path"
-        ) from None
+    folder = os.path.join(parent, name)
     return folder, os.path.join(folder, SOCKET)
