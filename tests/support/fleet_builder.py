@@ -123,6 +123,12 @@ class World:
         """The member's pane."""
         return placements.pane_of(member)[1]
 
+    def unplace(self, member: Member) -> None:
+        """Let the member's placement wait for a pane."""
+        statement = "UPDATE member_placements SET mux_pane_id = NULL WHERE member_id = ?"
+        with self.database.write() as conn:
+            conn.execute(statement, (member.member_id,))
+
     def close(self) -> None:
         self.database.close()
 
