@@ -2,16 +2,16 @@
 
 import json
 import os
-import pty
-import select
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 from tests.support.database import folder_state, rows, run_sql
 from tests.support.earlier_files import write_binary_line, write_python_line
-from tests.support.program import SCRIPT, Program, Team
+from tests.support.program import SCRIPT, Program, Team, seed_messages
+from tests.support.waiting import wait_until
 
 SECOND_MONITOR = (
     "INSERT INTO members VALUES (8, 3, 'other', 'looks too', 'active', '2026-01-05', NULL,"
@@ -135,23 +135,27 @@ def test_a_database_in_use_is_not_touched(program: Program, team: Team) -> None:
     assert after == before
 
 
-def test_a_terminal_sees_how_far_it_is(bare_program: Program, earlier: Path) -> None:
-    ours, theirs = pty.openpty()
+def interrupt(program: Program, *command: str, building: Path) -> tuple[int, bytes, bytes]:
+    """Exit code and output of a command that is told to end as soon as it builds something in a folder."""
     process = subprocess.Popen(
-        [SCRIPT, "import", str(earlier)], env=bare_program.environ, stdout=subprocess.PIPE, stderr=theirs
+        [SCRIPT, *command], env=program.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    os.close(theirs)
-    said = b""
-    while select.select([ours], [], [], 30)[0]:
-        try:
-            said += os.read(ours, 4096)
-        except OSError:  # How a terminal's other end says that it is closed.
-            break
-    output, _ = process.communicate()
-    os.close(ours)
-    assert process.returncode == 0
-    assert said.decode() == "\r5 of 5 messages\x1b[K\r\x1b[K"
-    assert b"messages\t5\t5" in output
+    wait_until(lambda: any(building.glob("*.partial/copy.db")), what="a file that is being built")
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate()
+    return process.returncode, output, errors
+
+
+def test_an_interrupted_import_says_so_and_leaves_nothing(bare_program: Program, earlier: Path) -> None:
+    run_sql(
+        earlier,
+        "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 300000)"
+        " INSERT INTO messages (owner_member_id, from_member_id, to_member_id, type, created_at,"
+        " status_state, status_timestamp, text) SELECT 2, 1, 2, 'unicast', 't', 'completed', 't', 'x' FROM n",
+    )
+    done = interrupt(bare_program, "import", str(earlier), building=bare_program.database_path.parent)
+    assert done == (130, b"", b"Error: interrupted; nothing was imported\n")
+    assert os.listdir(bare_program.home) == ["earlier"]
 
 
 # -- backup ------------------------------------------------------------------------------------
@@ -165,6 +169,16 @@ def test_a_backup_and_its_refusals(program: Program, team: Team) -> None:
     assert again == (1, "", f"Error: {kept} already exists; nothing was overwritten\n")
     other = program.run("backup", "other.db", "--json")
     assert json.loads(other.stdout) == {"path": f"{program.home}/other.db", "size": kept.stat().st_size}
+
+
+def test_an_interrupted_backup_says_so_and_leaves_nothing(program: Program, team: Team) -> None:
+    seed_messages(program, 1, from_id=1, to_id=2)
+    run_sql(program.database_path, "UPDATE messages SET text = hex(zeroblob(100000000))")
+    folder = program.home / "kept"
+    folder.mkdir()
+    done = interrupt(program, "backup", str(folder / "team.db"), building=folder)
+    assert done == (130, b"", b"Error: interrupted; no backup was written\n")
+    assert os.listdir(folder) == []
 
 
 def test_a_backup_under_load_can_be_restored_and_no_id_comes_twice(program: Program, team: Team) -> None:

@@ -11,12 +11,16 @@ from cafleet.runtime import Runtime
 
 def backup(runtime: Runtime, values: Values, out: Output) -> int:
     """Write the copy; the path is shown as it really is."""
-    with ProgressLine(out) as line:
-        done = write_backup(
-            runtime.database,
-            absolute_path(values.text("file")),
-            lambda copied, total: line.show(_how_far(copied, total)),
-        )
+    try:
+        with ProgressLine(out) as line:
+            done = write_backup(
+                runtime.database,
+                absolute_path(values.text("file")),
+                lambda copied, total: line.show(_how_far(copied, total)),
+            )
+    except KeyboardInterrupt:
+        out.error("interrupted; no backup was written")
+        raise
     if out.as_json:
         out.json({"path": done.path, "size": done.size})
     else:

@@ -31,6 +31,9 @@ def import_(runtime: Runtime, values: Values, out: Output) -> int:
         choice = " ".join(f"--monitor {fleet}={min(ids)}" for fleet, ids in sorted(error.duplicates.items()))
         error.add_note(f"Choose who stays in each fleet, for instance: {choice}")
         raise
+    except KeyboardInterrupt:
+        out.error("interrupted; nothing was imported")
+        raise
     if out.as_json:
         out.json(_record(report))
     else:
