@@ -24,6 +24,7 @@ from cafleet.errors import CafleetError
 from cafleet.mcp_server.answers import MAX_CHARACTERS
 from cafleet.mcp_server.calls import LIMIT
 from cafleet.mcp_server.lifetime import Watch
+from cafleet.mcp_server.tools import TOOLS
 from cafleet.mcp_server.transport import MAX_LINE_BYTES
 from cafleet.runtime import Runtime
 
@@ -69,8 +70,15 @@ def test_only_the_protocol_is_on_standard_output(program: Program, team: Team) -
         for method in ("ping", "tools/list", "resources/list", "resources/templates/list", "prompts/list"):
             server.answer(server.request(method))
         server.ask("send_message", to_member_ids=[2, 3], text="hi")
+        server.ask("broadcast", text="hi")
         for tool in ("poll_inbox", "list_members", "fleet_status", "wait_for_message"):
             server.ask(tool)
+        server.ask("show_message", message_id=1)
+        server.ask("ack_message", message_ids=[1])
+        for uri in ("cafleet://members/2/inbox", "cafleet://fleets/1/timeline"):
+            server.answer(server.request("resources/read", {"uri": uri}))
+        for tool in TOOLS:
+            assert server.answer(server.call(tool.name, nonsense=1))["result"]["isError"]
         server.close_input()
         code, _ = server.wait()
     assert code == 0
