@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.support.database import DROP_PRIVILEGES, folder_state, rows
+from tests.support.database import DROP_PRIVILEGES, folder_state, rows, run_sql, sha256_of
+from tests.support.earlier_files import write_python_line
 from tests.support.program import Program, Result, seed_messages, seed_team
 from tests.support.waiting import DEADLINE_SECONDS
 
@@ -108,6 +109,25 @@ def test_a_full_disk(program: Program, small_disk: SmallDisk) -> None:
         subprocess.run(bigger, check=True)
     assert program.run(*SEND, "there is room again").code == 0
     assert rows(path, "SELECT count(*) FROM messages") == [(stored + 1,)]
+
+
+def test_an_import_into_a_full_disk_leaves_nothing(program: Program, small_disk: SmallDisk) -> None:
+    source = program.home / "old.db"
+    write_python_line(source)
+    run_sql(source, "UPDATE messages SET text = hex(zeroblob(90000))")
+    before = sha256_of(source)
+    path = small_disk.folder / "team.db"
+    program.environ["CAFLEET_DATABASE_URL"] = f"sqlite:///{path}"
+    done = small_disk.run(program, "import", str(source))
+    assert (done.code, done.stdout) == (1, "")
+    assert_one_line(done)
+    assert ("the disk is full: " if small_disk.mounted else "the disk refused ") in done.stderr
+    assert os.listdir(small_disk.folder) == []
+    assert sha256_of(source) == before
+    if small_disk.mounted:
+        bigger = ["mount", "-o", "remount,size=8m", str(small_disk.folder)]
+        subprocess.run(bigger, check=True)
+        assert small_disk.run(program, "import", str(source)).code == 0
 
 
 def test_setup_on_a_full_disk_leaves_nothing(program: Program, small_disk: SmallDisk) -> None:

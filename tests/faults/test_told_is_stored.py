@@ -9,10 +9,11 @@ from pathlib import Path
 from types import TracebackType
 
 import pytest
-from tests.support.database import rows
+from tests.support.database import held_by_another_process, rows
 from tests.support.fleet_builder import World
 
-from cafleet.broker import messages
+from cafleet.broker import fleets, messages
+from cafleet.broker.member_deletion import delete_member
 from cafleet.db.database import Database, Reading, Writing
 from cafleet.errors import DatabaseBusy
 from cafleet.mcp_server import arguments, tools
@@ -111,3 +112,19 @@ def test_what_is_stored_is_told_as_stored(scene: Scene, name: str) -> None:
     ACTIONS[name](scene)
     assert scene.database.written
     assert everything(scene) != before
+
+
+DELETIONS: dict[str, Callable[[Scene, Runtime], object]] = {
+    "member": lambda s, runtime: delete_member(runtime, s.member.member_id),
+    "fleet": lambda s, runtime: fleets.delete_fleet(runtime, s.fleet_id, kill_panes=True),
+}
+
+
+@pytest.mark.parametrize("what", DELETIONS)
+def test_no_pane_is_closed_for_a_deletion_that_cannot_be_stored(scene: Scene, what: str) -> None:
+    database = Database(scene.database.path, busy_timeout_seconds=0.05)
+    runtime = scene.world.runtime_with(database)
+    with held_by_another_process(Path(database.path), "BEGIN IMMEDIATE"), pytest.raises(DatabaseBusy):
+        DELETIONS[what](scene, runtime)
+    database.close()
+    assert scene.world.multiplexer.killed == []
