@@ -77,8 +77,8 @@ def test_only_the_protocol_is_on_standard_output(program: Program, team: Team) -
         server.ask("ack_message", message_ids=[1])
         for uri in ("cafleet://members/2/inbox", "cafleet://fleets/1/timeline"):
             server.answer(server.request("resources/read", {"uri": uri}))
-        for tool in TOOLS:
-            assert server.answer(server.call(tool.name, nonsense=1))["result"]["isError"]
+        for known in TOOLS:
+            assert server.answer(server.call(known.name, nonsense=1))["result"]["isError"]
         server.close_input()
         code, _ = server.wait()
     assert code == 0
