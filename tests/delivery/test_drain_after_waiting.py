@@ -107,3 +107,26 @@ def test_a_recipient_that_was_deregistered_meanwhile_is_not_typed_at(
     told = drain(team, message_id, after, lambda: team.deregister(ada))
     assert told == Notification(NotificationState.SKIPPED, f"member {ada} is no longer active")
     assert not memory.pane(address).touched
+
+
+@pytest.mark.parametrize(("step", "pasted"), [("look", 0), ("paste", 1)])
+def test_a_lock_whose_file_is_removed_lets_nothing_more_be_typed(
+    team: Team, memory: MemoryMultiplexer, step: str, pasted: int
+) -> None:
+    """Whoever comes next locks a new file, and is in the same pane."""
+    address, program = memory.add_composer(ComposerProgram(standin_screen))
+    message_id = team.store(team.add("ada", address))
+
+    def remove(method: str, _pane: str) -> None:
+        if method == step:
+            for file in (team.directory / "locks").iterdir():
+                file.unlink()
+
+    memory.before = remove
+    told = drain_for_message(team.runtime, message_id)
+    assert told.state is NotificationState.DEFERRED
+    assert "its lock file was removed" in (told.reason or "")
+    assert (len(memory.pane(address).pasted), memory.pane(address).enters) == (pasted, 0)
+    memory.before = lambda *_: None
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert program.submitted == [render_line(team.message(message_id), 200)]

@@ -334,6 +334,14 @@ def test_a_listener_gets_each_message_once_and_no_acked_one(team: Team) -> None:
         assert listener.wait_for(2) == [first, second]
 
 
+def test_a_slow_reader_is_not_told_of_what_was_dealt_with_meanwhile(team: Team) -> None:
+    first, second, third = (team.store(team.director, sender=1) for _ in range(3))
+    found = listen(team.runtime, team.director)
+    assert next(found).message_id == first
+    team.acknowledge(second)
+    assert next(found).message_id == third
+
+
 def test_a_listener_stamps_and_types_nothing(team: Team, memory: MemoryMultiplexer) -> None:
     address, _ = memory.add_composer(ComposerProgram(standin_screen))
     ada = team.add("ada", address)
