@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import select
 import signal
 import subprocess
@@ -442,3 +443,24 @@ def test_it_does_not_start_without_standard_output(program: Program, team: Team)
     )
     assert done.returncode == 1
     assert "standard input and output, and one of them is closed" in done.stderr
+
+
+def test_somebody_at_a_terminal_is_told_what_it_is(program: Program, team: Team) -> None:
+    ours, terminal = pty.openpty()
+    try:
+        process = subprocess.Popen(
+            [SCRIPT, "mcp"],
+            env=program.environ,
+            stdin=terminal,
+            stdout=terminal,
+            stderr=subprocess.PIPE,
+        )
+        with process:
+            try:
+                assert process.stderr is not None
+                assert process.stderr.readline().startswith(b"Warning: an MCP client starts this command")
+            finally:
+                process.kill()
+    finally:
+        os.close(ours)
+        os.close(terminal)

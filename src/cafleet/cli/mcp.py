@@ -1,5 +1,7 @@
 """`mcp`: the broker for clients of the Model Context Protocol."""
 
+import os
+
 from cafleet.broker import members
 from cafleet.cli.arguments import Command, Values, integer, option
 from cafleet.cli.output import Output
@@ -8,7 +10,7 @@ from cafleet.models import MemberStatus
 from cafleet.runtime import Runtime
 
 
-def mcp(runtime: Runtime, values: Values, _out: Output) -> int:
+def mcp(runtime: Runtime, values: Values, out: Output) -> int:
     """`mcp`: serve until the client goes. Raises MemberGone."""
     from cafleet.mcp_server import channel
 
@@ -16,6 +18,8 @@ def mcp(runtime: Runtime, values: Values, _out: Output) -> int:
     member = None if member_id is None else members.get_member(runtime, member_id)
     if member is not None and member.status is not MemberStatus.ACTIVE:
         raise MemberGone(member.member_id)
+    if out.terminal and os.isatty(0):
+        out.warn("an MCP client starts this command and speaks to it; by hand, end it with Ctrl-C.")
     claimed = channel.claim()  # Before the libraries come, with their warnings.
     from cafleet.mcp_server import serving  # Heavy: only whoever starts the server pays for it.
 
