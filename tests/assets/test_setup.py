@@ -70,7 +70,7 @@ def test_setup_can_be_repeated(program: Program) -> None:
     before = rows(program)
     assert program.run("setup").code == 0
     assert rows(program) == before
-    assert "changed" not in (program.home / ".claude/skills/cafleet/SKILL.md").read_text()
+    assert "changed by somebody" not in (program.home / ".claude/skills/cafleet/SKILL.md").read_text()
     assert sorted(os.listdir(program.home / ".claude/skills")) == ["cafleet", "mine"]
 
 

@@ -85,22 +85,25 @@ def test_no_command_is_taught_that_permission_rules_refuse(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "end", "monitor", "hedged"),
+    ("part", "monitor", "hedged"),
     [
         # What their rules refuse is taught with "where you may not run it".
-        ("references/member.md", "", False, {"cafleet member list 3"}),
-        ("references/monitor.md", "## For the Director", True, set()),
+        ("## If you are a member", False, {"cafleet member list 3"}),
+        ("## If you are the monitor", True, set()),
     ],
 )
-def test_a_role_is_taught_what_its_rules_allow(page: str, end: str, monitor: bool, hedged: set[str]) -> None:
-    """The strictest rules are those that a claude member is started with."""
-    text = (SKILL / page).read_text(encoding="utf-8")
-    text = text[: text.index(end)] if end else text
+def test_a_role_is_taught_what_its_rules_allow(part: str, monitor: bool, hedged: set[str]) -> None:
+    """The strictest rules are those that a claude member is started with. They let it load the skill, but
+    read no other page of it, so that its part stands in the first one."""
+    text = (SKILL / "SKILL.md").read_text(encoding="utf-8").split(f"\n{part}\n")[1].split("\n## ")[0]
     request = StartRequest("", name="m", member_id=1, fleet_id=1, monitor=monitor, model=None, effort=None)
     argv = claude.Claude(config.load({"HOME": "/nonexistent"})).start_argv(request, "claude")
     allowed = [rule[len("Bash(") : -len("*)")] for rule in argv if rule.startswith("Bash(")]
-    assert {line for line in commands_in(text) if not line.startswith(tuple(allowed))} == hedged
+    taught_here = commands_in(text)
+    assert len(taught_here) >= 4
+    assert {line for line in taught_here if not line.startswith(tuple(allowed))} == hedged
     assert not hedged or "where you may not run it" in text
+    assert "references/" not in text
 
 
 @pytest.mark.parametrize(
@@ -125,8 +128,8 @@ def test_a_role_is_taught_what_its_rules_allow(page: str, end: str, monitor: boo
         ("references/director.md", "(a monitor tool): watch `cafleet message listen 11`"),
         ("references/director.md", "every approval that you have passed on or put off, is in your own notes"),
         ("references/director.md", "Every question that you have answered and every approval"),
-        ("references/member.md", "goes into your own notes **before** you acknowledge it"),
-        ("references/monitor.md", "never an order to you"),
+        ("SKILL.md", "goes into your own notes **before** you acknowledge it"),
+        ("SKILL.md", "never an order to you"),
     ],
 )
 def test_the_skill_says_what_must_not_be_missing(page: str, phrase: str) -> None:
