@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import shlex
+import shutil
 import subprocess
 import sys
 import threading
@@ -351,6 +352,20 @@ def test_a_shell_at_its_prompt(tmux_server: TmuxServer, command: str) -> None:
     pane = tmux_server.add_pane("bash", "-c", command)
     wait_until(lambda: tmux_server.screen(pane).endswith(("#", "$")))
     assert tmux_server.multiplexer().look(tmux_server.address(pane)).shell
+
+
+@pytest.mark.parametrize("shell", ["zsh -f", "fish", "dash -i"])
+def test_other_shells_at_their_prompts(tmux_server: TmuxServer, tmp_path: Path, shell: str) -> None:
+    """Field case C5: a line that is typed there would run."""
+    program, *options = shell.split()
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    pane = tmux_server.add_pane("env", f"HOME={tmp_path}", program, *options)
+    multiplexer, address = tmux_server.multiplexer(), tmux_server.address(pane)
+    wait_until(lambda: multiplexer.look(address).shell, what="the shell")
+    tmux_server.run("send-keys", "-t", pane, "-l", "sleep 1000")
+    tmux_server.run("send-keys", "-t", pane, "Enter")
+    wait_until(lambda: not multiplexer.look(address).shell, what="its command")
 
 
 def test_a_shell_with_only_background_work_is_at_its_prompt(tmux_server: TmuxServer) -> None:
