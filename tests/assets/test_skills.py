@@ -32,7 +32,8 @@ def commands_in(text: str) -> list[str]:
 
 def taught() -> list[str]:
     """What all pages teach."""
-    return sorted({line for page in PAGES for line in commands_in(page.read_text(encoding="utf-8"))})
+    pages = [*PAGES, PRESETS / "opencode.md"]
+    return sorted({line for page in pages for line in commands_in(page.read_text(encoding="utf-8"))})
 
 
 def split(line: str) -> tuple[str, list[str]]:
