@@ -10,7 +10,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.notifications import SeverityLevel
-from textual.widgets import DataTable, Footer, Static, Tab, TabbedContent, TabPane, Tabs
+from textual.widgets import DataTable, Footer, Static, TabbedContent, TabPane
 
 from cafleet.runtime import Runtime
 from cafleet.top import actions, rows
@@ -19,6 +19,7 @@ from cafleet.top.follow import Follower
 from cafleet.top.listing import Listing
 from cafleet.top.snapshot import FleetView, Snapshot, Wanted
 from cafleet.top.styles import STYLES
+from cafleet.top.tabs import FleetTab, FleetTabs, label_tab
 
 BESIDE_NAME = 37
 """Cells of the row with the lists' titles beside the name in it."""
@@ -49,28 +50,6 @@ class Failed(Message):
     def __init__(self, error: Exception) -> None:
         super().__init__()
         self.error = error
-
-
-class FleetTab(Tab):
-    """A fleet to be chosen with the mouse."""
-
-    class Chosen(Message):
-        """The person wants to see this fleet."""
-
-        def __init__(self, fleet_id: int) -> None:
-            super().__init__()
-            self.fleet_id = fleet_id
-
-    def __init__(self, label: Text, fleet_id: int) -> None:
-        super().__init__(label, id=f"fleet-{fleet_id}")
-        self._fleet_id = fleet_id
-
-    def on_click(self) -> None:
-        self.post_message(self.Chosen(self._fleet_id))
-
-
-class FleetTabs(Tabs, can_focus=False):
-    """The fleets. Which one is active follows what is shown, and is no choice of its own."""
 
 
 class Dashboard(App[BaseException | None]):
@@ -196,7 +175,7 @@ class Dashboard(App[BaseException | None]):
         for fleet_id, label in wanted.items():
             tab = shown.get(f"fleet-{fleet_id}")
             if tab is not None:
-                tab.label = label
+                label_tab(tab, label.plain)
             else:  # Ids only grow, so whatever is new is newer.
                 await tabs.add_tab(FleetTab(label, fleet_id), before=first)
         if snapshot.view is not None:
@@ -208,11 +187,11 @@ class Dashboard(App[BaseException | None]):
             table.show_rows(())
         self._label_lists("Inbox", "Held")
         hint = "No live fleet. 'cafleet fleet create' starts one; it appears here."
-        self._status.update(Text(hint))
+        self._status.update(Text(hint), layout=False)
 
     def _draw_view(self, view: FleetView, snapshot: Snapshot) -> None:
         now = snapshot.at
-        self._status.update(rows.status_line(view, now))
+        self._status.update(rows.status_line(view, now), layout=False)
         self._tables["roster"].show_rows(rows.roster_rows(view), chosen=str(self._member_of(view)))
         self._tables["inbox-table"].show_rows(rows.inbox_rows(view, now))
         self._tables["timeline-table"].show_rows(rows.timeline_rows(view, now))
@@ -221,8 +200,8 @@ class Dashboard(App[BaseException | None]):
         self._label_lists(f"Inbox of {whose} ({view.unread})", f"Held ({view.held})")
 
     def _label_lists(self, inbox: str, held: str) -> None:
-        self._lists.get_tab("inbox").label = Text(inbox)
-        self._lists.get_tab("held").label = Text(held)
+        label_tab(self._lists.get_tab("inbox"), inbox)
+        label_tab(self._lists.get_tab("held"), held)
 
     # -- what the person chooses -----------------------------------------------------------------
 

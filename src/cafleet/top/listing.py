@@ -36,11 +36,11 @@ class Listing(DataTable[Text]):
         before, top = self.cursor_row, self.scroll_offset.y
         if chosen is None and not (self._follows and before == 0):
             chosen = self.chosen
-        self._shown = rows
+        old, self._shown = self._shown, rows
         fitted = fit(self._wanted_columns, [row.cells for row in rows], self._room())
         keys = [row.key for row in rows]
         if fitted == self._fitted and keys == [key.value for key in self.rows]:
-            self._update(rows)
+            self._update([row for row, shown in zip(rows, old, strict=True) if row != shown])
         else:
             self._rebuild(rows, fitted)
             self.scroll_to(y=top, animate=False)
@@ -57,9 +57,9 @@ class Listing(DataTable[Text]):
 
     def _update(self, rows: Sequence[Row]) -> None:
         for row in rows:
-            cells = _cells(row, self._fitted)
-            if self.get_row(row.key) != cells:
-                for column, cell in zip(self.columns, cells, strict=True):
+            shown, cells = self.get_row(row.key), _cells(row, self._fitted)
+            for column, old, cell in zip(self.columns, shown, cells, strict=True):
+                if old != cell:
                     self.update_cell(row.key, column, cell)
 
     def _rebuild(self, rows: Sequence[Row], fitted: list[Fitted]) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from rich.text import Text
@@ -19,6 +20,8 @@ from cafleet.top.snapshot import FleetView
 
 PREVIEW = 300
 """Code points of a text in a list."""
+LOOKED_AT = 2000
+"""Code points of a text that are looked at for that."""
 NAME = 64
 """Code points of a name in a list."""
 TITLE = 24
@@ -78,6 +81,7 @@ class Row(NamedTuple):
     cells: tuple[Text, ...]
 
 
+@lru_cache(maxsize=512)
 def name(text: str | None) -> str:
     """A name that others chose, in one harmless line."""
     return steady(plain(text or "", NAME)) or "?"
@@ -97,7 +101,12 @@ def steady(text: str) -> str:
 
 def preview(text: str) -> Text:
     """The beginning of a message, in one harmless line."""
-    return Text(steady(plain(text, PREVIEW)), no_wrap=True)
+    return Text(_preview(text[:LOOKED_AT]), no_wrap=True)
+
+
+@lru_cache(maxsize=512)  # The lists show the same messages again and again.
+def _preview(text: str) -> str:
+    return steady(plain(text, PREVIEW))
 
 
 def tab_label(overview: FleetOverview) -> str:
