@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Barrier
 
@@ -22,6 +23,7 @@ from tests.support.memory_multiplexer import ComposerProgram
 from cafleet.broker import fleets, inbox, members, messages, timeline
 from cafleet.broker.member_creation import register_member
 from cafleet.broker.member_deletion import delete_member
+from cafleet.clock import format_timestamp
 from cafleet.db.database import Database
 from cafleet.errors import (
     AlreadyAcknowledged,
@@ -71,6 +73,8 @@ class BrokerModel(RuleBasedStateMachine):
         """Agents in panes, by member."""
         self.messages: dict[int, Message] = {}
         self.keys: dict[tuple[int, int, str], int] = {}
+        self.since = ""
+        """When the last call to the broker began: what it stamps is later."""
         self.lines: list[int] = []
         """Messages of which a line was typed."""
         self.create_fleet(0)
@@ -82,6 +86,10 @@ class BrokerModel(RuleBasedStateMachine):
 
     def runtime(self, writer: int) -> Runtime:
         return self.world.runtime_with(self.databases[writer])
+
+    def now(self) -> str:
+        """The moment of the last look at the clock."""
+        return format_timestamp(self.world.clock.moment)
 
     def member(self, pick: int) -> int:
         return sorted(self.members)[pick % len(self.members)]
@@ -200,6 +208,7 @@ class BrokerModel(RuleBasedStateMachine):
     @rule(sender=PICK, recipient=PICK, text=BODY, writer=WRITER)
     def send(self, sender: int, recipient: int, text: str, writer: int) -> None:
         pair = self.member(sender), self.member(recipient)
+        self.since = self.now()
         refusal = self.refusal(*pair)
         if refusal is not None:
             with pytest.raises(refusal):
@@ -213,6 +222,7 @@ class BrokerModel(RuleBasedStateMachine):
     ) -> None:
         pair = self.member(sender), self.member(recipient)
         stored = self.keys.get((*pair, key))
+        self.since = self.now()
 
         def send(runtime: Runtime) -> object:
             return messages.send(runtime, *pair, text, key)
@@ -235,15 +245,22 @@ class BrokerModel(RuleBasedStateMachine):
             self.keys[(*pair, key)] = found.message.message_id
             self.note_sent(found, text)
 
-    @rule(sender=PICK, text=BODY, writer=WRITER)
-    def broadcast(self, sender: int, text: str, writer: int) -> None:
+    @rule(sender=PICK, text=BODY, key=st.none() | KEY, writer=WRITER)
+    def broadcast(self, sender: int, text: str, key: str | None, writer: int) -> None:
         member_id = self.member(sender)
+        self.since = self.now()
+        if key is not None and (member_id, member_id, key) in self.keys:
+            self.repeat_a_broadcast(member_id, text, key, writer)
+            return
         refusal = self.refusal(member_id)
         if refusal is not None:
             with pytest.raises(refusal):
-                messages.broadcast(self.runtime(writer), member_id, text)
+                messages.broadcast(self.runtime(writer), member_id, text, key)
             return
-        done = messages.broadcast(self.runtime(writer), member_id, text)
+        done = messages.broadcast(self.runtime(writer), member_id, text, key)
+        assert not done.repeated
+        if key is not None:
+            self.keys[(member_id, member_id, key)] = done.summary.message_id
         others = [m for m in self.in_fleet(self.fleet_of(member_id)) if m != member_id]
         assert [result.member_id for result in done.results] == others
         summary = done.summary
@@ -262,10 +279,27 @@ class BrokerModel(RuleBasedStateMachine):
             self.note_message(delivery)
             self.note_line(delivery, result.notification.state)
 
+    def repeat_a_broadcast(self, member_id: int, text: str, key: str, writer: int) -> None:
+        """A key of a broadcast meets those of messages to oneself."""
+        stored = self.messages[self.keys[(member_id, member_id, key)]]
+        deliveries = [
+            message
+            for message in self.messages.values()
+            if message.type is MessageType.UNICAST and message.origin_message_id == stored.message_id
+        ]
+        if stored.type is MessageType.UNICAST or any(delivery.text != text for delivery in deliveries):
+            with pytest.raises(KeyReused):
+                messages.broadcast(self.runtime(writer), member_id, text, key)
+            return
+        done = messages.broadcast(self.runtime(writer), member_id, text, key)
+        assert (done.repeated, done.summary) == (True, stored)
+        assert [result.message_id for result in done.results] == sorted(d.message_id for d in deliveries)
+
     @precondition(lambda self: self.messages)
     @rule(pick=PICK, race=st.booleans(), writer=WRITER)
     def acknowledge(self, pick: int, race: bool, writer: int) -> None:
         message = self.messages[sorted(self.messages)[pick % len(self.messages)]]
+        since = self.now()
 
         def ack(runtime: Runtime) -> object:
             return inbox.ack(runtime, message.message_id)
@@ -282,6 +316,7 @@ class BrokerModel(RuleBasedStateMachine):
             assert len(moved) == 1, "moved twice, or not at all"
             assert all(isinstance(found, Message | AlreadyAcknowledged) for found in results)
             stamp = moved[0].status_timestamp
+            assert since < stamp <= self.now()
             expected = message._replace(status_state=MessageState.COMPLETED, status_timestamp=stamp)
             assert moved[0] == expected
             self.messages[message.message_id] = expected
@@ -312,9 +347,10 @@ class BrokerModel(RuleBasedStateMachine):
                     members.list_members(self.runtime(0), fleet_id)
                 continue
             roster = members.list_members(self.runtime(1), fleet_id)
+            moment = self.world.clock.moment
             assert [entry.member.member_id for entry in roster] == self.in_fleet(fleet_id)
             for entry in roster:
-                self.check_activity(entry)
+                self.check_activity(entry, moment)
 
     @rule()
     def timelines(self) -> None:
@@ -359,6 +395,7 @@ class BrokerModel(RuleBasedStateMachine):
 
     def note_message(self, message: Message) -> None:
         assert message.message_id > max(self.messages, default=0), "an id was given out again"
+        assert self.since < message.created_at == message.status_timestamp <= self.now()
         self.messages[message.message_id] = message
 
     def note_sent(self, sent: messages.Sent, text: str) -> None:
@@ -375,7 +412,8 @@ class BrokerModel(RuleBasedStateMachine):
         else:
             assert state is NotificationState.SKIPPED
 
-    def check_activity(self, entry: members.RosterEntry) -> None:
+    def check_activity(self, entry: members.RosterEntry, moment: datetime) -> None:
+        """`moment`: when the list was made."""
         me = entry.member.member_id
         mine = list(self.messages.values())
         received = [m for m in mine if m.owner_member_id == me and m.type is MessageType.UNICAST]
@@ -385,8 +423,12 @@ class BrokerModel(RuleBasedStateMachine):
         assert found.last_sent == max((m.created_at for m in mine if m.from_member_id == me), default=None)
         assert found.last_recv == max((m.created_at for m in received), default=None)
         assert found.last_ack == max((m.status_timestamp for m in completed), default=None)
-        assert (found.idle is None) == (found.last_sent == found.last_recv == found.last_ack is None)
-        assert found.idle is None or found.idle >= 0
+        known = [stamp for stamp in (found.last_sent, found.last_recv, found.last_ack) if stamp is not None]
+        if not known:
+            assert found.idle is None
+            return
+        age = moment - datetime.fromisoformat(max(known))
+        assert found.idle == max(0, age // timedelta(seconds=1))
 
 
 TestBroker = BrokerModel.TestCase
