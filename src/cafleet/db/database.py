@@ -16,22 +16,14 @@ from cafleet.errors import DatabaseBusy, DatabaseError, DatabaseMissing, Databas
 from cafleet.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cafleet.db.private_copy import PrivateCopy
-    from cafleet.db.wakeups import Receiver
+    from cafleet.db.change_watch import ChangeWatch
+    from cafleet.db.stand_in import StandIn
 
 WAKEUPS_DIRECTORY = "wakeups"
 """The folder of the waiters' sockets, beside the file."""
 
 TURN_PAUSE_SECONDS = 0.0015
 """Between two tries to become the one writer; half to one and a half times this."""
-
-CHECK_SECONDS = 0.25
-"""How often a waiter looks at the file itself, in case hints are lost."""
-QUIET_CHECK_SECONDS = 1.0
-"""The same after a long quiet time, and how seldom at most."""
-QUIET_SHARE = 0.2
-"""In between, this share of the quiet time so far: what comes without a hint then is late by a fifth of the
-wait for it, at most."""
 
 
 class Database:
@@ -54,12 +46,9 @@ class Database:
         self._reader: sqlite3.Connection | None = None
         self._readers_opened = 0
         self._writer: sqlite3.Connection | None = None
-        self._stand_in: _StandIn | None = None
+        self._stand_in: StandIn | None = None
         self._writing = False
-        self._receiver: Receiver | None = None
-        self._seen: object = None
-        """What the file looked like at the end of the last `wait_for_change`; None: never called."""
-        self._changed_at = 0.0
+        self._watch: ChangeWatch | None = None
 
     def guard(self) -> None:
         """Diagnose the file (SPEC 2.4). `read` and `write` do it by themselves where it has not happened.
@@ -123,25 +112,10 @@ class Database:
         Raises:
             DatabaseError: the file is gone or cannot be used any more.
         """
-        deadline = time.monotonic() + timeout_seconds
-        if self._seen is None:
-            self._receiver = self._open_receiver()  # Before the look: later commits leave a hint.
-            self._note(self._look())
+        if self._watch is None:
+            self._watch = import_module("cafleet.db.change_watch").ChangeWatch(self._wakeups, self._look)
             return True
-        while True:
-            found = self._look()
-            if found != self._seen:
-                self._note(found)
-                return True
-            now = time.monotonic()
-            pause = max(CHECK_SECONDS, QUIET_SHARE * (now - self._changed_at))
-            pause = min(pause, QUIET_CHECK_SECONDS, deadline - now)
-            if pause <= 0:
-                return False
-            if self._receiver is None:
-                time.sleep(pause)
-            else:
-                self._receiver.wait(pause)
+        return self._watch.wait(timeout_seconds)
 
     def another(self, *, busy_timeout_seconds: float | None = None) -> "Database":
         """A further object on the same file, for another thread, or with another patience."""
@@ -151,10 +125,9 @@ class Database:
     def close(self) -> None:
         """Close the connections and the waiter's socket. The object may be used again."""
         self._close_connections()
-        if self._receiver is not None:
-            self._receiver.close()
-            self._receiver = None
-        self._seen = None
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
 
     # -- transactions: what `Reading` and `Writing` do ------------------------------------------------
 
@@ -173,7 +146,7 @@ class Database:
     def _begin_stand_in(self) -> sqlite3.Connection:
         self._close_reader()
         try:
-            stand_in = _StandIn(self._file)
+            stand_in: StandIn = import_module("cafleet.db.stand_in").StandIn(self._file)
         except OSError as error:
             raise DatabaseUnreadable(self.path, str(error)) from error
         except sqlite3.DatabaseError as error:
@@ -328,18 +301,6 @@ class Database:
         # The version counts per connection: a new connection must not be taken for the old one.
         return (self._identity, self._readers_opened, version)
 
-    def _note(self, found: object) -> None:
-        self._seen = found
-        self._changed_at = time.monotonic()
-
-    def _open_receiver(self) -> "Receiver | None":
-        """None where no socket can be made: the checks of the file are enough."""
-        try:
-            receiver: Receiver = import_module("cafleet.db.wakeups").Receiver(self._wakeups)
-        except OSError:
-            return None
-        return receiver
-
     def _send_hints(self) -> None:
         try:
             names = os.listdir(self._wakeups)
@@ -381,33 +342,3 @@ class Writing:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._database._end_write(error)
-
-
-class _StandIn:
-    """A connection for one read where the file cannot be opened in place: its folder is read-only.
-
-    Without a log the file itself is read, without locks; `has_changed` then tells whether somebody else
-    wrote meanwhile. With a log, a private copy of both.
-    """
-
-    def __init__(self, file: str) -> None:
-        self._file = file
-        self._copy: PrivateCopy | None = None
-        self._signature: object = None
-        if connections.size_of(file + "-wal") or connections.size_of(file + "-journal"):
-            self._copy = diagnosis.private_copy(file)
-            self.connection = self._copy.connection
-        else:
-            self._signature = connections.signature(file)
-            self.connection = connections.connect(file, "mode=ro&immutable=1")
-
-    def has_changed(self) -> bool:
-        """Whether what was read may be a mixture of old and new."""
-        return self._copy is None and connections.signature(self._file) != self._signature
-
-    def close(self) -> None:
-        """Close the connection and remove the copy."""
-        if self._copy is None:
-            self.connection.close()
-        else:
-            self._copy.close()
