@@ -62,6 +62,7 @@ class BrokerModel(RuleBasedStateMachine):
         super().__init__()
         self.directory = Path(tempfile.mkdtemp(prefix="cafleet-model-"))
         self.world = World(self.directory)
+        self.world.clock.step = timedelta(milliseconds=700)  # Ages differ by whole seconds.
         self.databases = [Database(self.world.database.path) for _ in range(WRITERS)]
         self.members: dict[int, Member] = {}
         """As they were created."""
@@ -192,6 +193,10 @@ class BrokerModel(RuleBasedStateMachine):
             return
         delete_member(self.runtime(writer), member_id)
         self.active.discard(member_id)
+        director = self.directors[self.fleet_of(member_id)]
+        for pair in ((director, member_id), (member_id, director)):
+            with pytest.raises(MemberNotActive):
+                messages.send(self.runtime(writer), *pair, "too late")
 
     @precondition(lambda self: len(self.directors) > 1)
     @rule(pick=PICK, writer=WRITER)
@@ -339,7 +344,7 @@ class BrokerModel(RuleBasedStateMachine):
             waiting.sort(key=lambda m: (m.status_timestamp, m.message_id), reverse=True)
             assert inbox.poll(self.runtime(member_id % WRITERS), member_id) == waiting
 
-    @rule()
+    @invariant()
     def rosters_and_activity(self) -> None:
         for fleet_id in self.directors:
             if fleet_id in self.deleted_fleets:
@@ -434,7 +439,7 @@ class BrokerModel(RuleBasedStateMachine):
 TestBroker = BrokerModel.TestCase
 TestBroker.settings = settings(
     max_examples=20,
-    stateful_step_count=30,
+    stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
