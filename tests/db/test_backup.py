@@ -14,6 +14,7 @@ from tests.support.database import (
     ADD_TEAM,
     database,
     file_at_version,
+    fresh_database,
     kill_while_writing,
     rows,
     run_sql,
@@ -51,6 +52,27 @@ def test_a_backup_is_private_whatever_the_umask(database: Database, tmp_path: Pa
     assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("through_link", [False, True])
+def test_names_that_sqlite_uses_itself_are_refused(tmp_path: Path, suffix: str, through_link: bool) -> None:
+    real = fresh_database(tmp_path)
+    real.close()
+    link = tmp_path / "link.db"
+    link.symlink_to(real.path)
+    used = Database(str(link) if through_link else real.path)
+    with pytest.raises(BackupFailed, match="SQLite would take a file of that name for its own"):
+        backup(used, real.path + suffix)
+    used.close()
+    assert not os.path.exists(real.path + suffix)
+
+
+def test_a_folder_that_is_missing_is_named(database: Database, tmp_path: Path) -> None:
+    target = tmp_path / "no" / "such" / "copy.db"
+    with pytest.raises(BackupFailed) as caught:
+        backup(database, str(target))
+    assert str(caught.value) == f"no backup was written to {target}: there is no folder {target.parent}"
+
+
 @pytest.mark.parametrize("kind", ["file", "folder", "dangling link", "the database"])
 def test_nothing_is_overwritten(database: Database, tmp_path: Path, kind: str) -> None:
     target = tmp_path / "copy.db"
@@ -70,9 +92,7 @@ def test_nothing_is_overwritten(database: Database, tmp_path: Path, kind: str) -
     assert sorted(os.listdir(tmp_path)) == listing
 
 
-def test_a_folder_that_is_missing_or_closed(database: Database, tmp_path: Path) -> None:
-    with pytest.raises(BackupFailed):
-        backup(database, str(tmp_path / "missing" / "copy.db"))
+def test_a_folder_that_is_closed(database: Database, tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
     script = (
@@ -83,7 +103,7 @@ def test_a_folder_that_is_missing_or_closed(database: Database, tmp_path: Path) 
         "except BackupFailed as error: print(error)\n"
     )
     finished = run_without_rights(script, database.path, str(closed / "copy.db"))
-    assert finished.stdout == f"no backup was written to {closed / 'copy.db'}: Permission denied\n"
+    assert finished.stdout == f"no backup was written to {closed / 'copy.db'}: permission denied\n"
 
 
 ADD_MANY = (

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import NamedTuple
 
+from cafleet.db import connections
 from cafleet.db.database import Database
 from cafleet.db.failures import database_error
 from cafleet.db.workshop import Workshop, sweep
@@ -16,6 +17,9 @@ Progress = Callable[[int, int], None]
 PAGES_PER_STEP = 1024
 CHECK_STEPS = 100_000
 """Instructions of SQLite's machine between two reports of the check."""
+
+
+_OWN_SUFFIXES = ("-wal", "-shm", "-journal")
 
 
 class BackupResult(NamedTuple):
@@ -39,8 +43,14 @@ def backup(database: Database, target: str, progress: Progress | None = None) ->
     sweep(os.path.dirname(target))
     if os.path.lexists(target):
         raise TargetExists(target)
+    if target in [file + suffix for file in _names(database.path) for suffix in _OWN_SUFFIXES]:
+        raise BackupFailed(target, "SQLite would take a file of that name for its own, and overwrite it")
     with database.read() as connection:
         return write_copy(connection, target, progress)
+
+
+def _names(path: str) -> tuple[str, str]:
+    return path, connections.real_path(path)
 
 
 def write_copy(source: sqlite3.Connection, target: str, progress: Progress | None = None) -> BackupResult:
@@ -56,7 +66,10 @@ def write_copy(source: sqlite3.Connection, target: str, progress: Progress | Non
             size = os.path.getsize(workshop.file)
             publish(workshop.file, target)
     except OSError as error:
-        raise BackupFailed(target, error.strerror or str(error)) from error
+        folder = os.path.dirname(target)
+        missing = f"there is no folder {folder}"
+        reason = (error.strerror or str(error)).lower() if os.path.exists(folder) else missing
+        raise BackupFailed(target, reason) from error
     return BackupResult(target, size)
 
 
