@@ -35,7 +35,6 @@ def write_with_a_log(path: Path) -> None:
 
 SOURCES: dict[str, Callable[[Path], None]] = {
     "Python line": write_python_line,
-    "binary line": lambda path: write_binary_line(path, 9),
     "binary line with a log": write_with_a_log,
 }
 

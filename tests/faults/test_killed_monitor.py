@@ -45,7 +45,7 @@ def test_the_next_loop_goes_on_where_it_was_killed(
 
 LONG_AGO = "2026-01-01T00:00:00.000000+00:00"
 LOOP = ("monitor", "run", "1", "--tick", "1", "--interval", "3600")
-TICKS = 5
+TICKS = 3
 """Enough for whatever has to be tried again."""
 
 
