@@ -104,7 +104,7 @@ def test_panes_of_any_size(
 def test_a_pane_at_rest_costs_three_processes(tmux_team: Team, server: TmuxServer, tmp_path: Path) -> None:
     shim = TmuxShim(tmp_path / "shim")
     pane = standin(server, tmp_path).wait_until_ready()
-    tmux_team.multiplexer = Tmux({**os.environ, "PATH": shim.path()})
+    tmux_team.multiplexer = Tmux({**os.environ, "PATH": shim.path()}, timeout_seconds=DEADLINE_SECONDS)
     message_id = tmux_team.store(tmux_team.add("ada", pane.address))
     assert drain_for_message(tmux_team.runtime, message_id) == NOTIFIED
     assert len(shim.calls()) == 3
@@ -148,7 +148,7 @@ def test_what_a_killed_senders_tmux_still_does_is_waited_for(
     pane = standin(server, tmp_path).wait_until_ready()
     ada = tmux_team.add("ada", pane.address)
     first, second = tmux_team.store(ada, "one"), tmux_team.store(ada, "two")
-    tmux_team.multiplexer = Tmux({**os.environ, "PATH": shim.path()}, timeout_seconds=60)
+    tmux_team.multiplexer = Tmux({**os.environ, "PATH": shim.path()}, timeout_seconds=DEADLINE_SECONDS)
     shim.delay(call, 0.7)
     process = multiprocessing.get_context("fork").Process(target=_drain, args=(tmux_team, first))
     tmux_team.database.close()
@@ -350,7 +350,7 @@ def test_a_failing_tmux_is_told_and_the_line_comes_later(
 ) -> None:
     shim = TmuxShim(tmp_path / "shim")
     pane = standin(server, tmp_path).wait_until_ready()
-    tmux_team.multiplexer = Tmux({**os.environ, "PATH": shim.path()}, timeout_seconds=60)
+    tmux_team.multiplexer = Tmux({**os.environ, "PATH": shim.path()}, timeout_seconds=DEADLINE_SECONDS)
     message_id = tmux_team.store(tmux_team.add("ada", pane.address))
     shim.fail(step)
     told = drain_for_message(tmux_team.runtime, message_id)
@@ -414,7 +414,7 @@ def test_a_killed_sender_leaves_nothing_that_the_next_one_cannot_finish(
     shim = TmuxShim(tmp_path / "shim")
     pane = standin(server, tmp_path).wait_until_ready()
     message_id = tmux_team.store(tmux_team.add("ada", pane.address))
-    tmux_team.multiplexer = Tmux({**os.environ, "PATH": shim.path()}, timeout_seconds=60)
+    tmux_team.multiplexer = Tmux({**os.environ, "PATH": shim.path()}, timeout_seconds=DEADLINE_SECONDS)
     shim.hang("send-keys")
     process = multiprocessing.get_context("fork").Process(target=_drain, args=(tmux_team, message_id))
     tmux_team.database.close()

@@ -64,12 +64,12 @@ class Team:
     def drain(self) -> None:
         """What anybody who waits does: type what is due."""
 
-        def drained() -> bool:
-            if self.pending():
-                self.cafleet("message", "wait", str(DIRECTOR), "--timeout", "0")
-            return self.pending() == 0
+        def fewer() -> bool:
+            self.cafleet("message", "wait", str(DIRECTOR), "--timeout", "0")
+            return self.pending() < left
 
-        wait_until(drained, what="an end of pending notifications")
+        while left := self.pending():
+            wait_until(fewer, what=f"fewer than {left} pending notifications")
 
     def lines(self) -> list[str]:
         """Everything that was submitted to the member's agent, in order."""

@@ -12,7 +12,7 @@ import pytest
 from tests.multiplexer.contract import MultiplexerContract
 from tests.support import pane_recorder
 from tests.support.fake_herdr import FakeHerdr
-from tests.support.waiting import wait_until
+from tests.support.waiting import DEADLINE_SECONDS, wait_until
 
 from cafleet.errors import MultiplexerError, MultiplexerTimeout, NotInMultiplexer, PaneGone
 from cafleet.multiplexer.base import LaunchSpec, Multiplexer, PaneAddress
@@ -27,7 +27,7 @@ class HerdrStage:
 
     def __init__(self, server: FakeHerdr, directory: Path) -> None:
         self.server, self.directory = server, directory
-        self.multiplexer: Multiplexer = Herdr(server.environ())
+        self.multiplexer: Multiplexer = Herdr(server.environ(), timeout_seconds=DEADLINE_SECONDS)
         self.here = self.address("w1:p1")
 
     def address(self, pane: str) -> PaneAddress:

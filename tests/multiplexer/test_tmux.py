@@ -149,7 +149,7 @@ def test_a_socket_that_may_not_be_reached_is_not_called_gone(
     tmux_server: TmuxServer, tmux_shim: TmuxShim
 ) -> None:
     here = tmux_server.address("%0")
-    multiplexer = Tmux(environ_with(tmux_server, tmux_shim))
+    multiplexer = Tmux(environ_with(tmux_server, tmux_shim), timeout_seconds=DEADLINE_SECONDS)
     tmux_shim.fail("", message=f"error connecting to {tmux_server.socket} (Operation not permitted)")
     with pytest.raises(MultiplexerError, match="Operation not permitted") as caught:
         multiplexer.list_panes(here.server)
@@ -185,7 +185,7 @@ def test_the_exact_bytes_of_a_paste_and_of_enter(tmux_server: TmuxServer, tmp_pa
 
 def test_a_caller_in_the_c_locale(tmux_server: TmuxServer, tmp_path: Path) -> None:
     recorder = Recorder(tmux_server, tmp_path / "log", "--title", "題 é")
-    multiplexer = Tmux({"PATH": os.environ["PATH"], "LC_ALL": "C"})
+    multiplexer = Tmux({"PATH": os.environ["PATH"], "LC_ALL": "C"}, timeout_seconds=DEADLINE_SECONDS)
     view = multiplexer.paste(recorder.address, "日本語 👩‍👩‍👧 é", settle_seconds=0.3)
     assert "日本語" in "".join(view.rows)
     assert view.title == "題 é"
@@ -263,7 +263,7 @@ def test_each_step_of_a_notification_is_one_process(
     tmux_server: TmuxServer, tmux_shim: TmuxShim, tmp_path: Path
 ) -> None:
     pane = Recorder(tmux_server, tmp_path / "log").address
-    multiplexer = Tmux(environ_with(tmux_server, tmux_shim))
+    multiplexer = Tmux(environ_with(tmux_server, tmux_shim), timeout_seconds=DEADLINE_SECONDS)
     multiplexer.look(pane, settle_seconds=0.01)
     multiplexer.paste(pane, "secret text", settle_seconds=0.01)
     multiplexer.press_enter(pane, settle_seconds=0.01)
@@ -520,7 +520,9 @@ def test_a_server_that_refuses_says_why(
 ) -> None:
     tmux_shim.fail("split-window", message="create pane failed: fork failed: Cannot allocate memory")
     with pytest.raises(MultiplexerError, match="Cannot allocate memory"):
-        Tmux(environ_with(tmux_server, tmux_shim)).open_pane(tmux_server.address("%0"), launch)
+        Tmux(environ_with(tmux_server, tmux_shim), timeout_seconds=DEADLINE_SECONDS).open_pane(
+            tmux_server.address("%0"), launch
+        )
     assert list(Path(launch.private_directory).iterdir()) == []
     assert tmux_server.panes() == ["%0"]
 
@@ -747,7 +749,7 @@ def test_a_hanging_client_is_killed_and_reaped(tmux_server: TmuxServer, tmux_shi
 
 
 def test_tmuxs_own_words_are_passed_on(tmux_server: TmuxServer, tmux_shim: TmuxShim) -> None:
-    multiplexer = Tmux(environ_with(tmux_server, tmux_shim))
+    multiplexer = Tmux(environ_with(tmux_server, tmux_shim), timeout_seconds=DEADLINE_SECONDS)
     tmux_shim.fail("send-keys", message="some new \x1b[31mtrouble", times=1)
     with pytest.raises(MultiplexerError, match=r"tmux: some new \[31mtrouble") as caught:
         multiplexer.press_enter(tmux_server.address("%0"), settle_seconds=0.0)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.support.tmux_server import IDLE, Recorder, TmuxServer
 from tests.support.tmux_shim import TmuxShim
+from tests.support.waiting import DEADLINE_SECONDS
 
 from cafleet.errors import MultiplexerError, PaneGone
 from cafleet.multiplexer.base import LaunchSpec, PaneAddress
@@ -16,7 +17,7 @@ from cafleet.multiplexer.tmux import Tmux
 @pytest.fixture
 def multiplexer(tmux_server: TmuxServer, tmux_shim: TmuxShim) -> Tmux:
     """The backend as in the first pane, through the shim."""
-    return Tmux({**tmux_server.environ("%0"), "PATH": tmux_shim.path()})
+    return Tmux({**tmux_server.environ("%0"), "PATH": tmux_shim.path()}, timeout_seconds=DEADLINE_SECONDS)
 
 
 ACTS: dict[str, Callable[[Tmux, PaneAddress], object]] = {

@@ -94,8 +94,9 @@ class TmuxServer:
         return {**(os.environ if base is None else base), **where}
 
     def multiplexer(self, pane: str | None = None) -> Tmux:
-        """The backend, as a process in `pane` (or in no pane) would make it."""
-        return Tmux(dict(os.environ) if pane is None else self.environ(pane))
+        """The backend, as a process in `pane` (or in no pane) would make it, with patience."""
+        environ = dict(os.environ) if pane is None else self.environ(pane)
+        return Tmux(environ, timeout_seconds=DEADLINE_SECONDS)
 
     def wait_for_text(self, pane: str, text: str) -> str:
         """The pane's screen once `text` is on it."""
