@@ -432,7 +432,7 @@ class TooEarly(DatabaseError):
         self.path = path
         super().__init__(
             f"{path} was written by a cafleet before 0.11, which nothing later can read or upgrade;"
-            " keep it for the release that wrote it, and start afresh with 'cafleet setup'"
+            " keep it for the release that wrote it, and start afresh in another file with 'cafleet setup'"
         )
 
 

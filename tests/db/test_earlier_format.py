@@ -342,7 +342,7 @@ def test_the_earliest_files_say_what_to_do_first(source: Path, target: Path) -> 
     )
     told = check_refused(earliest, target, TooEarly)
     assert "a cafleet before 0.11, which nothing later can read or upgrade" in told
-    assert "start afresh with 'cafleet setup'" in told
+    assert "start afresh in another file with 'cafleet setup'" in told
 
 
 def test_a_line_that_is_not_known(source: Path, target: Path) -> None:

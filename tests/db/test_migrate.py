@@ -587,3 +587,9 @@ def test_an_earlier_file_beside_the_default_one_is_mentioned(tmp_path: Path, nam
     run_sql(path, *ADD_TEAM)
     assert setup_database(str(path), SETUP_TIME).notes == ()
     assert setup_database(str(tmp_path / "other.db"), SETUP_TIME).notes == ()
+
+
+def test_a_file_that_cannot_be_brought_over_is_not_mentioned(tmp_path: Path) -> None:
+    earliest = tmp_path / "cafleet.db"
+    run_sql(earliest, *(f"CREATE TABLE {t} (x)" for t in ("alembic_version", "sessions", "agents", "tasks")))
+    assert setup_database(str(tmp_path / DATABASE_FILE_NAME), SETUP_TIME).notes == ()

@@ -19,6 +19,7 @@ from cafleet.errors import (
     DatabaseNewer,
     DatabaseOutdated,
     DatabaseUnreadable,
+    TooEarly,
 )
 from cafleet.light_typing import TYPE_CHECKING, NamedTuple
 
@@ -30,6 +31,9 @@ EARLIER_TABLES = frozenset({"fleets", "members", "member_placements", "messages"
 
 EARLIEST_TABLES = frozenset({"alembic_version", "agents", "tasks"})
 """What the files before those had."""
+
+TOO_EARLY = "a release before 0.11 wrote it, and nothing later can read it"
+"""The detail of a legacy file that cannot be imported: its fleets are called sessions, and named by texts."""
 
 SETTLE_ATTEMPTS = 20
 """How often a file that changes under the diagnosis is looked at again."""
@@ -56,7 +60,8 @@ class Diagnosis(NamedTuple):
     version: int | None = None
     """The file's format; None where it has none of ours."""
     detail: str | None = None
-    """Of a damaged file the first difference, of an unreadable one the reason."""
+    """Of a damaged file the first difference, of an unreadable one the reason; of a legacy one that cannot be
+    imported either, why."""
     schema_cookie: int | None = None
     """SQLite's counter of schema changes, for a current file: unchanged means still current."""
 
@@ -95,7 +100,7 @@ def refusal(path: str, diagnosis: Diagnosis) -> DatabaseError | None:
             # Where the damage hides the version, it is the head version that the file does not match.
             return DatabaseMismatch(path, version or HEAD_VERSION, diagnosis.detail or "unknown difference")
         case DatabaseState.LEGACY:
-            return DatabaseLegacy(path)
+            return TooEarly(path) if diagnosis.detail else DatabaseLegacy(path)
         case DatabaseState.FOREIGN:
             return DatabaseForeign(path)
         case DatabaseState.UNREADABLE:
@@ -118,7 +123,7 @@ def examine(connection: sqlite3.Connection) -> Diagnosis:
     if not names:
         return Diagnosis(DatabaseState.FOREIGN if _is_no_page(connection) else DatabaseState.EMPTY)
     if names >= EARLIER_TABLES or names >= EARLIEST_TABLES:
-        return Diagnosis(DatabaseState.LEGACY)
+        return Diagnosis(DatabaseState.LEGACY, detail=None if "fleets" in names else TOO_EARLY)
     return Diagnosis(DatabaseState.FOREIGN)
 
 

@@ -120,7 +120,7 @@ def _reason(error: sqlite3.DatabaseError, source: str, target: str) -> str:
 
 def _check_source(source: str) -> None:
     found = diagnose(source)
-    if found.state is DatabaseState.LEGACY:
+    if found.state is DatabaseState.LEGACY and found.detail is None:
         return
     if found.state in (DatabaseState.CURRENT, DatabaseState.OUTDATED, DatabaseState.NEWER):
         raise NothingToImport(source)

@@ -255,7 +255,8 @@ def _notes(path: str, result: SetupResult) -> tuple[str, ...]:
         for name in EARLIER_FILE_NAMES:
             earlier = os.path.join(os.path.dirname(path), name)
             with suppress(DatabaseError):
-                if diagnose(earlier).state is DatabaseState.LEGACY:
+                found = diagnose(earlier)
+                if found.state is DatabaseState.LEGACY and found.detail is None:
                     notes.append(
                         f"{earlier} is in an earlier format; 'cafleet import {earlier}' brings it over"
                     )

@@ -69,6 +69,8 @@ def _of_state(path: str, diagnosis: Diagnosis) -> list[Finding]:
         return []
     text, mend = _MENDS[diagnosis.state]
     detail = f": {diagnosis.detail}" if diagnosis.detail else ""
+    if diagnosis.state is DatabaseState.LEGACY and detail:
+        mend = _MENDS[DatabaseState.FOREIGN][1]  # It cannot be imported either.
     return [issue(text + detail, mend.format(path=path))]
 
 
