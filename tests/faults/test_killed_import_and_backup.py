@@ -105,6 +105,27 @@ def test_a_killed_import_left_a_whole_file_or_none(place: Place, line: str) -> N
     assert at > 80, "there are more steps than that"
 
 
+def test_a_killed_import_into_a_fresh_database_is_done_or_not(place: Place) -> None:
+    """`setup` came first, so the file is filled where it is."""
+    write_python_line(place.home / "old.db")
+    words = ("import", str(place.home / "old.db"))
+    scratch = place.directory / "scratch"
+    found = []
+    with Breaker(place.program) as breaker:
+        for at in count(1):
+            place.clear()
+            assert breaker.run("setup", "--coding-agent", "claude").code == 0
+            run = breaker.run(*words, at=at, only="^(sql (BEGIN|INSERT|DELETE|COMMIT)|end)")
+            found.append(len(content(place.folder, scratch, tables=IMPORTED)))
+            again = breaker.run(*words)
+            assert (again.code == 0) == (found[-1] == found[0]), (run.step, again)
+            if run.step is None:
+                break
+    assert len(set(found)) == 2, "as before, or whole"
+    assert sorted(found) == found
+    assert len(found) > 15
+
+
 @pytest.mark.parametrize("line", ["Python line", "binary line with a log"])
 def test_a_failing_import_says_so_and_leaves_nothing(place: Place, line: str) -> None:
     earlier = place.home / "earlier"
