@@ -460,7 +460,8 @@ def test_the_texts_of_the_table(tmp_path: Path) -> None:
         make_newer: "database format 6 is newer than this cafleet's (5); upgrade cafleet",
         make_legacy: f"{path} is in an earlier cafleet format; bring it over with 'cafleet import {path}'",
         make_earliest: f"{path} was written by a cafleet before 0.11, which nothing later can read or"
-        " upgrade; keep it for the release that wrote it, and start afresh in another file with 'cafleet setup'",
+        " upgrade; keep it for the release that wrote it, and start afresh in another file with"
+        " 'cafleet setup'",
         make_foreign: f"{path} is not a cafleet database",
     }
     for make, text in expected.items():
