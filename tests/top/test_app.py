@@ -281,6 +281,26 @@ def test_the_next_message_after_an_acknowledged_one(world: World, director: Memb
     watch(world, scenario)
 
 
+def test_a_cursor_without_the_focus_leaves_its_row_its_colours(world: World, director: Member) -> None:
+    messages.send(world.runtime, 2, 3, "first")
+
+    async def scenario(app: Dashboard, pilot: "Pilot[BaseException | None]") -> None:
+        table = app.query_one("#timeline-table", DataTable)
+
+        def colour() -> str:
+            segments = [segment for segment in table.render_line(1) if segment.text.strip() == "·"]
+            style = segments[0].style if segments else None
+            return "" if style is None or style.color is None else style.color.name
+
+        await until(pilot, lambda: colour() == "yellow")
+        await pilot.press("t")
+        await until(pilot, lambda: colour() == "default")
+        await pilot.press("tab")
+        await until(pilot, lambda: colour() == "yellow")
+
+    watch(world, scenario)
+
+
 def test_names_leave_room_for_the_rest(world: World) -> None:
     director = world.fleet()
     world.member(director.fleet_id, "漢" * 64)

@@ -85,7 +85,7 @@ class Dashboard(App[BaseException | None]):
         self._status = Static("", id="status")
         self._lists = TabbedContent(id="lists", initial="timeline")
         self._tables = {
-            "roster": Listing(rows.ROSTER, id="roster"),
+            "roster": Listing(rows.ROSTER, id="roster", marks=True),
             "timeline-table": Listing(rows.TIMELINE, id="timeline-table", follows=True),
             "inbox-table": Listing(rows.INBOX, id="inbox-table"),
             "held-table": Listing(rows.HELD, id="held-table"),

@@ -13,12 +13,30 @@ from cafleet.top.rows import Row
 class Listing(DataTable[Text]):
     """Rows of text in columns that are fitted to it."""
 
-    def __init__(self, columns: Sequence[Column], *, id: str, follows: bool = False) -> None:
-        """`follows`: a cursor at the top stays there when rows appear above it, instead of on its row."""
-        super().__init__(id=id, cursor_type="row", cell_padding=PADDING // 2)
+    def __init__(
+        self, columns: Sequence[Column], *, id: str, follows: bool = False, marks: bool = False
+    ) -> None:
+        """`follows`: a cursor at the top stays there when rows appear above it, instead of on its row.
+        `marks`: its cursor is seen without the focus, too.
+        """
+        super().__init__(
+            id=id,
+            cursor_type="row",
+            cell_padding=PADDING // 2,
+            cursor_foreground_priority="css" if marks else "renderable",
+        )
+        self._marks = marks
         self._wanted_columns, self._follows = columns, follows
         self._shown: Sequence[Row] = ()
         self._fitted: list[Fitted] = []
+
+    def on_focus(self) -> None:
+        self.cursor_foreground_priority = "css"
+
+    def on_blur(self) -> None:
+        """A cursor that is not drawn leaves its row its colours."""
+        if not self._marks:
+            self.cursor_foreground_priority = "renderable"
 
     def on_resize(self, _event: events.Resize) -> None:
         self.show_rows(self._shown)
