@@ -20,6 +20,7 @@ from cafleet.clock import format_timestamp, utc_now
 from cafleet.db import monitor_runtime
 from cafleet.db.database import Database
 from cafleet.db.diagnosis import DatabaseState, diagnose
+from cafleet.db.head_schema import HEAD_VERSION
 
 
 class Case(NamedTuple):
@@ -138,6 +139,12 @@ def test_what_is_stored_is_never_reported_as_an_error_nor_the_reverse(stage: Sta
     assert codes == {0, 1}
 
 
+def bytes_in(folder: Path) -> dict[str, bytes]:
+    """Every file below it; the part of a name that differs each time is left out."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {re.sub(r"\.[0-9a-f]{8}\.", ".", str(path)): path.read_bytes() for path in found}
+
+
 @pytest.mark.parametrize("version", [None, 1])
 def test_a_setup_is_done_or_not(tmp_path: Path, version: int | None) -> None:
     """A migration killed half-way, too: the next one finishes, and no row is lost."""
@@ -149,16 +156,20 @@ def test_a_setup_is_done_or_not(tmp_path: Path, version: int | None) -> None:
         file_at_version(template / "cafleet_v8.db", version)
         run_sql(template / "cafleet_v8.db", *ADD_TEAM, *[ADD_MESSAGE] * 3)
     states, at = set(), 0
+    left: dict[str, bytes] | None = None
     with Breaker(program) as breaker:
         while True:
             at += 1
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(template, folder)
             run = breaker.run("setup", "--coding-agent", "claude", at=at, only=r"^(sql|file .*v8|end)")
-            state = diagnose(str(program.database_path)).state
-            states.add(state)
+            found = diagnose(str(program.database_path))
+            states.add((found.state, found.version))
             if run.step is None:
                 break
+            before, left = left, bytes_in(folder)
+            if left == before:
+                continue  # To the byte what the kill one step earlier left.
             again = breaker.run("setup", "--coding-agent", "claude")
             assert again.code == 0, (run.step, again)
             assert len([row for row in content(folder, tmp_path / "scratch") if row[0] == "messages"]) == (
@@ -166,4 +177,4 @@ def test_a_setup_is_done_or_not(tmp_path: Path, version: int | None) -> None:
             ), run.step
             assert not [name for name in folder.iterdir() if ".partial" in name.name], run.step
     old = {DatabaseState.OUTDATED} if version else {DatabaseState.MISSING, DatabaseState.EMPTY}
-    assert states == {*old, DatabaseState.CURRENT}
+    assert states == {*((state, version) for state in old), (DatabaseState.CURRENT, HEAD_VERSION)}
