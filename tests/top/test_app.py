@@ -20,7 +20,7 @@ from cafleet.broker.members import get_member
 from cafleet.errors import DatabaseNewer
 from cafleet.models import Member
 from cafleet.runtime import Runtime
-from cafleet.top.app import Dashboard
+from cafleet.top.app import Dashboard, Taken
 from cafleet.top.dialogs import Composer, Reader
 
 Scenario = Callable[[Dashboard, "Pilot[BaseException | None]"], Awaitable[None]]
@@ -136,6 +136,19 @@ def test_the_chosen_members_inbox(world: World, director: Member) -> None:
         await pilot.press("a")
         await until(pilot, lambda: said(app) == ["message 1 acknowledged"])
         await until(pilot, lambda: cells(app, "inbox-table") == [])
+
+    watch(world, scenario)
+
+
+def test_a_move_of_the_cursor_outlives_what_comes_in_meanwhile(world: World, director: Member) -> None:
+    """News that are drawn before the move is heard of do not undo it."""
+    messages.send(world.runtime, 2, 3, "for bob")
+
+    async def scenario(app: Dashboard, pilot: "Pilot[BaseException | None]") -> None:
+        assert app._snapshot is not None
+        app.query_one("#roster", DataTable).move_cursor(row=2)
+        await app.on_taken(Taken(app._snapshot))
+        await until(pilot, lambda: [row[3] for row in cells(app, "inbox-table")] == ["for bob"])
 
     watch(world, scenario)
 

@@ -80,6 +80,8 @@ class Dashboard(App[BaseException | None]):
         self.theme = "ansi-dark"
         self._open_runtime = open_runtime
         self._wanted = Wanted(fleet_id)
+        self._marked: str | None = None
+        """The row of the roster on which the last drawing left the cursor."""
         self._snapshot: Snapshot | None = None
         self._fleets = FleetTabs(id="fleets")
         self._status = Static("", id="status")
@@ -192,12 +194,25 @@ class Dashboard(App[BaseException | None]):
     def _draw_view(self, view: FleetView, snapshot: Snapshot) -> None:
         now = snapshot.at
         self._status.update(rows.status_line(view, now), layout=False)
-        self._tables["roster"].show_rows(rows.roster_rows(view), chosen=str(self._member_of(view)))
+        self._heed_cursor(view)
+        roster = self._tables["roster"]
+        roster.show_rows(rows.roster_rows(view), chosen=str(self._member_of(view)))
+        self._marked = roster.chosen
         self._tables["inbox-table"].show_rows(rows.inbox_rows(view, now))
         self._tables["timeline-table"].show_rows(rows.timeline_rows(view, now))
         self._tables["held-table"].show_rows(rows.held_rows(view))
         whose = rows.title(view.names.get(view.member_id), self.size.width - BESIDE_NAME)
         self._label_lists(f"Inbox of {whose} ({view.unread})", f"Held ({view.held})")
+
+    def _heed_cursor(self, view: FleetView) -> None:
+        """Want the member to whom the cursor was moved since the last drawing: the event that tells of it
+        may still be under way, and drawing would undo the move."""
+        chosen, here = self._tables["roster"].chosen, view.fleet.fleet_id
+        if chosen is None or chosen == self._marked or self._wanted.fleet_id not in (None, here):
+            return
+        member_id = int(chosen)
+        if member_id != self._member_of(view) and any(e.member.member_id == member_id for e in view.roster):
+            self._want(Wanted(here, member_id))
 
     def _label_lists(self, inbox: str, held: str) -> None:
         label_tab(self._lists.get_tab("inbox"), inbox)
