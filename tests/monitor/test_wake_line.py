@@ -89,7 +89,7 @@ def test_the_line_is_always_one_harmless_line_of_bounded_length(
 
 
 def test_the_monitors_skill_knows_the_line() -> None:
-    skill = Path(cafleet.__file__).parent / "assets" / "skills" / "cafleet" / "references" / "monitor.md"
+    skill = Path(cafleet.__file__).parent / "assets" / "skills" / "cafleet" / "SKILL.md"
     text = skill.read_text(encoding="utf-8")
     head, _, _ = wake_line(3, [DIRECTOR, MONITOR]).partition(" 0 members")
     assert f"`{head} …`" in text
