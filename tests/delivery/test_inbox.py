@@ -1,8 +1,10 @@
+import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from tests.support.drawn import standin_screen
@@ -11,6 +13,7 @@ from tests.support.team import Team
 from tests.support.waiting import DEADLINE_SECONDS, wait_until
 
 from cafleet.db import fleets, messages
+from cafleet.db.backup import backup
 from cafleet.delivery.inbox import FIRST_DRAIN_SECONDS, listen, wait
 from cafleet.errors import MemberGone, MemberNotFound
 from cafleet.models import Message
@@ -357,6 +360,20 @@ def test_two_listeners_get_the_same(team: Team) -> None:
         sent = [team.store(team.director, sender=1) for _ in range(20)]
         assert one.wait_for(20) == sent
         assert other.wait_for(20) == sent
+
+
+def test_a_listener_meets_a_restored_file(team: Team, tmp_path: Path) -> None:
+    """Its ids are given out anew: a new message may have the id of one that was shown from the old file."""
+    backup(team.database, copy := str(tmp_path / "copy.db"))
+    with listening(team, team.director) as listener:
+        first = team.store(team.director, sender=1, text="before")
+        listener.wait_for(1)
+        for suffix in ("", "-wal", "-shm"):
+            os.unlink(team.database.path + suffix)
+        os.rename(copy, team.database.path)
+        assert team.store(team.director, sender=1, text="after") == first
+        listener.wait_for(2)
+    assert [message.text for message in listener.received] == ["before", "after"]
 
 
 def test_a_listeners_end(team: Team) -> None:

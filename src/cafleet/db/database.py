@@ -41,6 +41,8 @@ class Database:
         """`path` without a symbolic link at its end."""
         self._wakeups = _wakeups_beside(path)
         self._identity: tuple[int, int] | None = None
+        self.files_met = 0
+        """How many files have been at the path so far: one more after a restore, whose ids begin anew."""
         self._schema_cookie: int | None = None
         """SQLite's counter of schema changes when the file was last found current; None: not guarded."""
         self._reader: sqlite3.Connection | None = None
@@ -58,7 +60,7 @@ class Database:
         """
         file = connections.real_path(self.path)
         identity = connections.identity(file)
-        if identity != self._identity:
+        if replaced := identity != self._identity:
             self._close_connections()
         found = diagnosis.diagnose(self.path, busy_timeout_seconds=self._busy_timeout_seconds)
         error = diagnosis.refusal(self.path, found)
@@ -66,6 +68,7 @@ class Database:
             self.close()
             raise error
         self._file, self._identity, self._schema_cookie = file, identity, found.schema_cookie
+        self.files_met += replaced
         self._wakeups = _wakeups_beside(file)
 
     def read(self) -> "Reading":

@@ -68,7 +68,8 @@ def wait(
 
 
 def listen(runtime: Runtime, member_id: int, *, stopped: Stopped | None = None) -> Iterator[Message]:
-    """Every waiting delivery, oldest first, then each new one once it is committed; each id once.
+    """Every waiting delivery, oldest first, then each new one once it is committed; each id once per file:
+    after a backup was restored, what waits in it comes again, for its ids may name other messages.
 
     Read-only. Ends soon after `stopped()` says so, or by an exception in the waiting thread; no
     transaction is open while the caller has a message or while nothing happens.
@@ -77,10 +78,12 @@ def listen(runtime: Runtime, member_id: int, *, stopped: Stopped | None = None) 
         MemberNotFound: no such member.
         MemberGone: it, or its fleet, has ended.
     """
-    last_id = 0
+    last_id = files_met = 0
     runtime.database.wait_for_change(0.0)
     while True:
         with runtime.database.read() as connection:
+            if runtime.database.files_met != files_met:
+                last_id, files_met = 0, runtime.database.files_met
             _fleet_of(connection, member_id)
             arrived = notifications.arrived_after(connection, member_id, last_id)
         for last_id in arrived:
