@@ -44,6 +44,7 @@ ALL = {
     "cafleet.db.members",
     "cafleet.db.messages",
     "cafleet.db.records",
+    "cafleet.db.turns",
     "cafleet.errors",
     "cafleet.light_typing",
     "cafleet.models",

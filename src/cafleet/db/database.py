@@ -6,12 +6,12 @@ error codes, hints to waiters.
 
 import os
 import sqlite3
-import time
 from importlib import import_module
 from types import TracebackType
 
 from cafleet.db import connections, diagnosis
-from cafleet.db.failures import BUSY_CODES, NOT_IN_PLACE_CODES, database_error, primary_code
+from cafleet.db.failures import NOT_IN_PLACE_CODES, database_error, primary_code
+from cafleet.db.turns import execute_in_turn
 from cafleet.errors import DatabaseBusy, DatabaseError, DatabaseMissing, DatabaseUnreadable
 from cafleet.light_typing import TYPE_CHECKING
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 WAKEUPS_DIRECTORY = "wakeups"
 """The folder of the waiters' sockets, beside the file."""
-
-TURN_PAUSE_SECONDS = 0.0015
-"""Between two tries to become the one writer; half to one and a half times this."""
 
 
 class Database:
@@ -183,8 +180,8 @@ class Database:
         try:
             if self._writer is None:
                 self._writer = self._open("rw")
-                self._writer.execute("PRAGMA busy_timeout=0")  # From here on `_patiently` waits.
-            self._patiently(self._writer, "BEGIN IMMEDIATE")
+                self._writer.execute("PRAGMA busy_timeout=0")  # From here on it takes turns.
+            execute_in_turn(self._writer, "BEGIN IMMEDIATE", self._busy_timeout_seconds)
             self._check_format(self._writer)
         except sqlite3.DatabaseError as error:
             if self._writer is not None:
@@ -198,7 +195,7 @@ class Database:
         self._writing = False
         if error is None:
             try:
-                self._patiently(self._writer, "COMMIT")
+                execute_in_turn(self._writer, "COMMIT", self._busy_timeout_seconds)
             except sqlite3.DatabaseError as failure:
                 self._roll_back(self._writer)
                 raise self._failure(failure) from failure
@@ -207,24 +204,6 @@ class Database:
         self._roll_back(self._writer)
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
             raise self._failure(error) from error
-
-    def _patiently(self, connection: sqlite3.Connection, statement: str) -> None:
-        """BEGIN IMMEDIATE or COMMIT, waiting for others as long as the busy timeout.
-
-        SQLite's own waiting sleeps longer and longer, so that among many writers those who came first
-        lose to newcomers; here all try equally often, and none is left behind. A COMMIT has to wait only
-        where the file is not in WAL mode.
-        """
-        deadline = time.monotonic() + self._busy_timeout_seconds
-        while True:
-            try:
-                connection.execute(statement)
-                return
-            except sqlite3.OperationalError as error:
-                if primary_code(error) not in BUSY_CODES or time.monotonic() >= deadline:
-                    raise
-            # Uneven pauses: processes that started together do not stay in step.
-            time.sleep(TURN_PAUSE_SECONDS * (0.5 + time.monotonic_ns() % 1000 / 1000))
 
     def _check_format(self, connection: sqlite3.Connection) -> None:
         """Prove inside the transaction just begun that the schema still is the one that was diagnosed."""
