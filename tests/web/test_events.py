@@ -190,6 +190,29 @@ def test_a_stream_goes_on_after_the_server_was_restarted(own_server: OwnServer, 
     assert "reset" not in [event.name for event in events]
 
 
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_member_that_leaves_without_a_message_is_told_of(
+    server: WebServer, fleet: WebFleet, writes: bool
+) -> None:
+    """No listing has it any more, so a reader that heard nothing would show it for ever."""
+    worker, other = fleet.member("worker"), fleet.member("other")
+    if writes:
+        fleet.send(worker, fleet.director, "hello")
+    with server.events(fleet.fleet_id) as stream:
+        stream.until_named("hello")
+        last_id = stream.last_id
+        fleet.deregister(worker)
+        left = stream.until(lambda event: event.name == "member" and event.data["member_id"] == worker)[-1]
+        assert left.data["status"] == "deregistered"
+    listed = server.call("GET", "/api/members", fleet=fleet.fleet_id).json()
+    assert worker not in [row["member_id"] for row in listed]
+    fleet.deregister(other)
+    with server.events(fleet.fleet_id, last_id) as stream:
+        told = stream.until(lambda event: event.name == "member" and event.data["member_id"] == other)
+    states = {event.data["member_id"]: event.data["status"] for event in told if event.name == "member"}
+    assert states[worker] == states[other] == "deregistered"
+
+
 @pytest.mark.parametrize("resume", ["header", "query"])
 def test_header_and_query_resume_alike(server: WebServer, fleet: WebFleet, resume: str) -> None:
     worker = fleet.member("worker")

@@ -226,9 +226,13 @@ def test_members_come_and_go(server: WebServer, fleet: WebFleet, page: Page) -> 
     _open(page, server, f"/fleets/{fleet.fleet_id}")
     worker = fleet.member("newcomer")
     expect(page.locator(".members").first).to_contain_text("newcomer")
+    silent = fleet.member("mistake")
+    expect(page.locator(".members").first).to_contain_text("mistake")
     fleet.send(fleet.director, worker, "hello")
     fleet.deregister(worker)
     expect(page.get_by_text("Left the fleet (1)")).to_be_visible()
+    fleet.deregister(silent)
+    expect(page.locator(".members").first).not_to_contain_text("mistake")
     expect(page.locator(".members").first).not_to_contain_text("newcomer")
 
 

@@ -48,6 +48,17 @@ def list_known_members(runtime: Runtime, fleet_id: int) -> list[RosterEntry]:
         return _roster(runtime, conn, members.list_known(conn, fleet_id), fleet_id, deregistered=True)
 
 
+def list_everyone(runtime: Runtime, fleet_id: int) -> list[RosterEntry]:
+    """Whoever was ever a member of the fleet, by id: a member that leaves changes, and never just vanishes.
+
+    Raises:
+        FleetNotFound: no such fleet.
+    """
+    with runtime.database.read() as conn:
+        require_fleet(conn, fleet_id)
+        return _roster(runtime, conn, members.list_all(conn, fleet_id), fleet_id, deregistered=True)
+
+
 def names_of(runtime: Runtime, member_ids: Iterable[int]) -> dict[int, str]:
     """Names by id, active or not, in id order; unknown ids are missing."""
     wanted = sorted(set(member_ids))

@@ -92,6 +92,11 @@ def list_known(conn: Connection, fleet_id: int) -> list[Member]:
     return _all(conn, where, (fleet_id,))
 
 
+def list_all(conn: Connection, fleet_id: int) -> list[Member]:
+    """Whoever was ever a member of the fleet, by id."""
+    return _all(conn, "WHERE m.fleet_id = ? ORDER BY m.member_id", (fleet_id,))
+
+
 def count_active(conn: Connection, fleet_id: int) -> int:
     """How many active members the fleet has, the Director included."""
     statement = "SELECT count(*) FROM members WHERE fleet_id = ? AND status = 'active'"

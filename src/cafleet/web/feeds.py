@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 from cafleet.broker import feed
 from cafleet.broker.feed import Position
 from cafleet.broker.fleets import list_fleets
-from cafleet.broker.members import list_known_members
+from cafleet.broker.members import list_everyone
 from cafleet.runtime import Runtime
 from cafleet.web.monitor import overview
 from cafleet.web.rows import Json, fleet_row, member_row, message_rows
@@ -222,7 +222,8 @@ def _fleets(runtime: Runtime) -> list[Json]:
 
 
 def _roster(runtime: Runtime, fleet_id: int) -> dict[int, Json]:
-    return {entry.member.member_id: member_row(entry) for entry in list_known_members(runtime, fleet_id)}
+    """Everyone: who left without a message is in no listing any more, so only an event can tell of that."""
+    return {entry.member.member_id: member_row(entry) for entry in list_everyone(runtime, fleet_id)}
 
 
 def _without_idle(row: Json | None) -> Json | None:

@@ -150,6 +150,9 @@ export class Store {
       if (name === "message" && origin !== null && !this.knows(origin)) this.whole.add(origin);
       this.putMessage(data);
     } else if (name === "member") {
+      // Listings leave out who left without a message; the stream tells of them, for those who knew them.
+      const traceless = data.status !== "active" && data.last_sent === null && data.last_recv === null;
+      if (traceless && !this.members.has(data.member_id)) return;
       this.members.set(data.member_id, data);
       this.changed.members.add(data.member_id);
     } else if (name === "monitor") this.setMonitor(data);
