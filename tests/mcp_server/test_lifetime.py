@@ -23,6 +23,7 @@ from cafleet.db import messages
 from cafleet.db.database import Database
 from cafleet.errors import CafleetError
 from cafleet.mcp_server.answers import MAX_CHARACTERS
+from cafleet.mcp_server.backlog import MAX_OPEN
 from cafleet.mcp_server.calls import LIMIT
 from cafleet.mcp_server.lifetime import Watch
 from cafleet.mcp_server.tools import TOOLS
@@ -101,6 +102,44 @@ def test_a_request_without_a_usable_id_gets_an_error(program: Program, team: Tea
             assert answer["id"] is None
             assert answer["error"]["code"] in (-32600, -32700)
         assert server.answer(server.request("ping"))["result"] == {}
+
+
+def test_a_clients_own_error_is_not_sent_back(program: Program, team: Team) -> None:
+    """It would answer a request that has the same id, and two ends that complain would never stop."""
+    with McpProcess(program) as server:
+        server.initialized()
+        for number in (b"null", b"7"):
+            server.send(b'{"jsonrpc": "2.0", "id": %s, "error": {"code": 1, "message": "mine"}}' % number)
+        assert server.answer(server.request("ping"))["result"] == {}
+    assert not any(b"mine" in line for line in server.lines)
+
+
+def test_a_batch_is_taken_apart(program: Program, team: Team) -> None:
+    with McpProcess(program) as server:
+        server.initialized()
+        parts = (
+            b'{"jsonrpc": "2.0", "id": "a", "method": "ping"}',
+            b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "no such"}}',
+            b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}',
+            b'{"id": "b"}',
+            b"[]",
+            b'{"jsonrpc": "2.0", "id": "c", "method": "ping"}',
+        )
+        server.send(b" [" + b",".join(parts) + b"]")
+        found = [server.next() for _ in range(5)]
+        assert sorted(one["id"] for one in found if "result" in one) == ["a", "c"]
+        assert [one["id"] for one in found if "error" in one] == [None, "b", None]
+        server.send(b"[]")
+        assert server.next()["error"]["code"] == -32600
+
+
+def test_cancelled_calls_leave_room_however_their_ids_are_written(program: Program, team: Team) -> None:
+    with McpProcess(program, "--member-id", "2") as server:
+        server.initialized()
+        for _ in range(MAX_OPEN + 10):
+            wait = server.call("wait_for_message", timeout_seconds=600)
+            server.notify("notifications/cancelled", {"requestId": str(wait)})
+        assert server.ask("poll_inbox")["unread"] == 0
 
 
 def test_a_line_that_is_too_long_says_so(program: Program, team: Team) -> None:
@@ -222,6 +261,8 @@ def test_long_texts_that_are_not_shown_are_not_read(program: Program, team: Team
             answer = server.ask(tool, limit=200)
             assert (len(answer["messages"]), answer["more"]) == (1, 199)
         server.answer(server.request("resources/read", {"uri": "cafleet://members/2/inbox"}))
+        read = server.answer(server.request("resources/read", {"uri": "cafleet://fleets/1/timeline"}))
+        assert json.loads(read["result"]["contents"][0]["text"])["entries"][0]["more_characters"] > 2**19
         assert server.peak_kilobytes() - before < 50 * 1024
 
 

@@ -8,6 +8,7 @@ import select
 from collections.abc import Callable
 
 import anyio
+from mcp.shared.dispatcher import as_request_id, coerce_request_id
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 MAX_OPEN = 256
@@ -35,7 +36,7 @@ class Backlog:
     def note_read(self, message: JSONRPCMessage) -> None:
         """A request opens, a cancellation settles: what was cancelled is never answered."""
         if isinstance(message, JSONRPCRequest):
-            self._open.add(message.id)
+            self._open.add(coerce_request_id(message.id))  # To the SDK, 7 and "7" are one id.
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             self._settle((message.params or {}).get("requestId"))
 
@@ -45,8 +46,9 @@ class Backlog:
             self._settle(message.id)
 
     def _settle(self, request_id: object) -> None:
-        if isinstance(request_id, (int, str)):
-            self._open.discard(request_id)
+        known = as_request_id(request_id)
+        if known is not None:
+            self._open.discard(coerce_request_id(known))
             self._settled.set()
 
 

@@ -9,9 +9,10 @@ import asyncio
 import json
 import queue
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from io import RawIOBase
 from typing import BinaryIO, NamedTuple, TypeGuard
 
@@ -104,12 +105,13 @@ class _Reader:
 
     def _hand_over(self, line: bytes) -> bool:
         """False where nobody takes messages any more."""
-        if not line.strip():
-            return True
-        message = _TOO_LONG if len(line) >= MAX_LINE_BYTES else _parse(line)
-        if isinstance(message, JSONRPCError):
-            return self._in_loop(lambda: self._writer.write(message))
-        return self._in_loop(lambda: self._deliver(message))
+        return all(self._in_loop(partial(self._take, found)) for found in _messages(line))
+
+    async def _take(self, found: "JSONRPCMessage | _Complaint") -> None:
+        if isinstance(found, _Complaint):
+            await self._writer.write(found.answer)
+        else:
+            await self._deliver(found)
 
     async def _deliver(self, message: JSONRPCMessage) -> None:
         if not await self._backlog.room(lambda: hung_up(self._descriptor)):
@@ -194,8 +196,32 @@ def _next_line(file: BinaryIO) -> bytes | None:
     return line or None
 
 
-def _parse(line: bytes) -> JSONRPCMessage:
-    """The message in a line, or the error that answers it."""
+class _Complaint(NamedTuple):
+    """What answers a line that is no message. A client's own error is a message, and never sent back."""
+
+    answer: JSONRPCError
+
+
+def _messages(line: bytes) -> "Iterator[JSONRPCMessage | _Complaint]":
+    """What a line holds: a message, or several as protocol 2025-03-26 lets clients send them."""
+    if len(line) >= MAX_LINE_BYTES:
+        yield _TOO_LONG
+    elif line.strip():
+        yield from map(_parse, _batch(line) or [line])
+
+
+def _batch(line: bytes) -> list[bytes]:
+    """The parts of a JSON list; empty where it is none."""
+    if not line.lstrip().startswith(b"["):
+        return []
+    try:
+        return [json.dumps(part).encode() for part in json.loads(line)]
+    except (ValueError, RecursionError):
+        return []
+
+
+def _parse(line: bytes) -> JSONRPCMessage | _Complaint:
+    """The message in a line, or what answers it."""
     try:
         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
@@ -214,7 +240,7 @@ def _names_an_id(line: bytes) -> bool:
     return isinstance(found, dict) and "id" in found
 
 
-def _complaint(line: bytes) -> JSONRPCError:
+def _complaint(line: bytes) -> _Complaint:
     """What is wrong, to whoever can be told by its id: no caller shall wait for an answer in vain.
 
     The standard parser is more lenient than the SDK's; it lets half a surrogate pair pass, for instance.
@@ -238,8 +264,8 @@ def _is_id(value: object) -> TypeGuard[int | str]:
     return type(value) is str and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-def _error(request_id: int | str | None, code: int, text: str) -> JSONRPCError:
-    return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=text))
+def _error(request_id: int | str | None, code: int, text: str) -> _Complaint:
+    return _Complaint(JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=text)))
 
 
 _TOO_LONG = _error(None, INVALID_REQUEST, f"this line is longer than {MAX_LINE_BYTES >> 20} MiB")
