@@ -40,6 +40,20 @@ def test_an_origin_that_equals_a_message_id_is_not_mixed_up_with_that_message() 
     assert [entry.origin_message_id for entry in timeline.group(rows)] == [None, 7]
 
 
+def test_previews_are_the_timeline_with_the_beginnings_of_its_texts(world: World) -> None:
+    director = world.fleet()
+    for text in ("ab", "äöü", "x🙂" * 400):
+        messages.send(world.runtime, director.member_id, director.member_id, text)
+    whole = timeline.timeline(world.runtime, director.fleet_id)
+
+    found = timeline.previews(world.runtime, director.fleet_id, 3)
+
+    assert found.deliveries == [message._replace(text=message.text[:3]) for message in whole]
+    assert found.lengths == {message.message_id: len(message.text) for message in whole}
+    with pytest.raises(FleetNotFound):
+        timeline.previews(world.runtime, 99, 3)
+
+
 def test_the_timeline_has_the_fleets_deliveries_newest_status_first(world: World) -> None:
     director = world.fleet()
     worker = world.member(director.fleet_id)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from cafleet.broker.liveness import require_fleet, require_member
 from cafleet.db import messages
-from cafleet.db.timeline import newest
+from cafleet.db.timeline import lengths, newest
 from cafleet.models import Message, MessageState
 from cafleet.runtime import Runtime
 
@@ -40,6 +40,28 @@ def timeline(runtime: Runtime, fleet_id: int, limit: int = TIMELINE_LIMIT) -> li
     with runtime.database.read() as conn:
         require_fleet(conn, fleet_id)
         return newest(conn, fleet_id, min(limit, TIMELINE_LIMIT))
+
+
+class Previews(NamedTuple):
+    """A timeline whose texts are cut."""
+
+    deliveries: list[Message]
+    lengths: dict[int, int]
+    """By message: how many characters the whole text has."""
+
+
+def previews(runtime: Runtime, fleet_id: int, characters: int) -> Previews:
+    """The same, with so many characters of each text: the whole ones may be 200 MiB.
+
+    Raises:
+        FleetNotFound: no such fleet.
+    """
+    with runtime.database.read() as conn:
+        require_fleet(conn, fleet_id)
+        found = newest(conn, fleet_id, TIMELINE_LIMIT, characters)
+        # Only what may have been cut is looked at again.
+        cut = lengths(conn, [m.message_id for m in found if len(m.text) == characters])
+    return Previews(found, {m.message_id: cut.get(m.message_id, len(m.text)) for m in found})
 
 
 def group(deliveries: list[Message]) -> list[TimelineEntry]:

@@ -261,9 +261,9 @@ def members_answer(fleet_id: int, roster: Sequence[RosterEntry]) -> Members:
     return Members(fleet_id=fleet_id, members=kept, more=more, hint=hint)
 
 
-def timeline_row(entry: TimelineEntry, names: dict[int, str]) -> TimelineRow:
+def timeline_row(entry: TimelineEntry, names: dict[int, str], length: int) -> TimelineRow:
+    """`length`: how many characters its whole text has."""
     first = entry.deliveries[0]
-    text = first.text[:PREVIEW_CHARACTERS]
     return TimelineRow(
         message_id=entry.origin_message_id or first.message_id,
         broadcast=entry.origin_message_id is not None,
@@ -273,14 +273,18 @@ def timeline_row(entry: TimelineEntry, names: dict[int, str]) -> TimelineRow:
         acknowledged=entry.acknowledged,
         created_at=first.created_at,
         status_timestamp=first.status_timestamp,
-        text=text,
-        more_characters=len(first.text) - len(text),
+        text=first.text,
+        more_characters=length - len(first.text),
     )
 
 
-def timeline_answer(fleet_id: int, entries: Sequence[TimelineEntry], names: dict[int, str]) -> Timeline:
-    """The timeline, as far as an answer holds it."""
-    rows = [timeline_row(entry, names) for entry in entries[:MAX_ROWS]]
+def timeline_answer(
+    fleet_id: int, entries: Sequence[TimelineEntry], names: dict[int, str], lengths: dict[int, int]
+) -> Timeline:
+    """The timeline, as far as an answer holds it. `lengths`: of the whole texts, by message."""
+    rows = [
+        timeline_row(entry, names, lengths[entry.deliveries[0].message_id]) for entry in entries[:MAX_ROWS]
+    ]
     kept = within(rows, lambda row: len(row.text), MAX_CHARACTERS)
     return Timeline(fleet_id=fleet_id, entries=kept, more=len(entries) - len(kept))
 

@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from cafleet.broker import fleets, members
-from cafleet.broker.timeline import group, timeline
+from cafleet.broker.timeline import group, previews
 from cafleet.errors import NotFound
 from cafleet.mcp_server import answers
 from cafleet.mcp_server.answers import Answer
@@ -72,6 +72,6 @@ def read(runtime: Runtime, uri: str) -> Answer:
 
 
 def _read_timeline(runtime: Runtime, fleet_id: int) -> Answer:
-    deliveries = timeline(runtime, fleet_id)
-    names = members.names_of(runtime, answers.senders(deliveries)) if deliveries else {}
-    return answers.timeline_answer(fleet_id, group(deliveries), names)
+    found = previews(runtime, fleet_id, answers.PREVIEW_CHARACTERS)
+    names = members.names_of(runtime, answers.senders(found.deliveries)) if found.deliveries else {}
+    return answers.timeline_answer(fleet_id, group(found.deliveries), names, found.lengths)
