@@ -1,11 +1,17 @@
 """What changed since a position: exactly that, or the honest answer that it cannot be told."""
 
+import os
+from pathlib import Path
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.web_fleet import WebFleet
+from tests.support.web_fleet import WebFleet, new_database, no_multiplexer
 
+from cafleet import config
 from cafleet.broker import feed
 from cafleet.broker.feed import Changes, Position
+from cafleet.clock import utc_now
+from cafleet.db.backup import backup
 from cafleet.runtime import Runtime
 
 
@@ -49,6 +55,33 @@ def test_summaries_and_other_fleets_are_left_out(runtime: Runtime, fleet: WebFle
     found = _since(runtime, fleet, start)
     assert _told(found) == [(message, False) for message in deliveries]
     assert found.position == feed.position(runtime, fleet.fleet_id)
+
+
+def test_after_a_restore_the_same_numbers_are_no_history(tmp_path: Path) -> None:
+    """Ids are given anew then: as many messages as were lost make id and count what they had been."""
+    database = new_database(tmp_path)
+    fleet = WebFleet(database)
+    worker = fleet.member("worker")
+    fleet.send(fleet.director, worker, "in the backup")
+    backup(database, copy := str(tmp_path / "copy.db"))
+    fleet.send(fleet.director, worker, "lost")
+    fleet.broadcast(fleet.director, [worker], "lost")
+    runtime = Runtime(config.load({"HOME": "/nowhere"}), database, no_multiplexer, utc_now)
+    since = feed.position(runtime, fleet.fleet_id)
+    database.close()
+    os.replace(copy, database.path)
+    assert feed.changes_since(runtime, fleet.fleet_id, since, limit=9) is None
+    fleet.send(fleet.director, worker, "anew")
+    fleet.broadcast(fleet.director, [worker], "anew")
+    for verify in (True, False):
+        assert feed.changes_since(runtime, fleet.fleet_id, since, limit=9, verify=verify) is None
+    now = feed.position(runtime, fleet.fleet_id)
+    assert (now.message_id, now.open_deliveries, now.newest_ack) == (
+        since.message_id,
+        since.open_deliveries,
+        since.newest_ack,
+    )
+    database.close()
 
 
 def test_too_many_changes_cannot_be_told(runtime: Runtime, fleet: WebFleet) -> None:

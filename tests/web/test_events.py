@@ -234,10 +234,11 @@ def test_an_id_from_the_future_or_from_elsewhere_starts_over(server: WebServer, 
     with server.events(fleet.fleet_id) as stream:
         stream.until_named("hello")
         now = stream.last_id
-    message_id, rest = now.split(".", 1)
+    message_id, mark, rest = now.split(".", 2)
     for strange in (
-        f"{int(message_id) + 10**6}.{rest}",
-        f"{message_id}.7{rest}",
+        f"{int(message_id) + 10**6}.{mark}.{rest}",
+        f"{message_id}.{mark}.7{rest}",
+        f"{message_id}.{mark[::-1]}.{rest}",
         "17",
         "x" * 500,
     ):

@@ -6,9 +6,12 @@ lock while its id is given: "after id M" is exact. A delivery changes state once
 open ones up to M falls by one for each ACK: the count says *how many* ACKs there were. And an ACK
 is stamped with the time: "after timestamp T" finds *which* they were, as long as clocks move on.
 Where the count and the list agree, the list is complete; where they do not (the clock was set
-back), the caller is told to start over instead of being told something wrong.
+back), the caller is told to start over instead of being told something wrong. So it is where the file
+was restored from a backup: ids are then given anew, and the position's own one names another message.
 """
 
+from hashlib import blake2b
+from sqlite3 import Connection
 from typing import NamedTuple
 
 from cafleet.db import feed as statements
@@ -24,6 +27,8 @@ class Position(NamedTuple):
 
     message_id: int
     """Every delivery up to this id is known; ids of other fleets may lie between."""
+    mark: str
+    """Twelve hexadecimal digits that tell the message with this id from others that may get it."""
     open_deliveries: int
     """How many of them are not ACKed."""
     newest_ack: str
@@ -59,6 +64,7 @@ def position(runtime: Runtime, fleet_id: int) -> Position:
         newest = statements.newest_id(conn)
         return Position(
             newest,
+            _mark_of(conn, newest),
             statements.count_open(conn, fleet_id, newest),
             statements.newest_acknowledgement(conn, fleet_id),
         )
@@ -84,8 +90,9 @@ def changes_since(
     """
     with runtime.database.read() as conn:
         newest = statements.newest_id(conn)
-        if since.message_id > newest:
+        if since.message_id > newest or since.mark != _mark_of(conn, since.message_id):
             return None
+        end = since._replace(message_id=newest, mark=_mark_of(conn, newest))
         arrived = statements.deliveries_after(conn, fleet_id, since.message_id, limit, MAX_CHARACTERS)
         acknowledged = statements.acknowledged_after(
             conn, fleet_id, since.newest_ack, since.message_id, limit, MAX_CHARACTERS
@@ -97,27 +104,36 @@ def changes_since(
             if since.open_deliveries - still_open != len(acknowledged):
                 return None
     if until is None:
-        return _in_order(since, newest, arrived, acknowledged)
+        return _in_order(since, end, arrived, acknowledged)
     arrived = [message for message in arrived if message.message_id <= until.message_id]
     acknowledged = [message for message in acknowledged if message.status_timestamp <= until.newest_ack]
-    found = _in_order(since, until.message_id, arrived, acknowledged)
+    found = _in_order(since, until, arrived, acknowledged)
     if found.changes:
         found.changes[-1] = found.changes[-1]._replace(position=until)
     return Changes(found.changes, until)
 
 
-def _in_order(since: Position, newest: int, arrived: list[Message], acknowledged: list[Message]) -> Changes:
+def _in_order(since: Position, end: Position, arrived: list[Message], acknowledged: list[Message]) -> Changes:
+    """`end`: whose id and mark the last position gets."""
     at = since
     changes = []
     for message in arrived:
+        at = at._replace(message_id=message.message_id, mark=_mark(message.created_at))
         if message.status_state is MessageState.INPUT_REQUIRED:
-            at = Position(message.message_id, at.open_deliveries + 1, at.newest_ack)
+            at = at._replace(open_deliveries=at.open_deliveries + 1)
         else:
-            newest_ack = max(at.newest_ack, message.status_timestamp)
-            at = Position(message.message_id, at.open_deliveries, newest_ack)
+            at = at._replace(newest_ack=max(at.newest_ack, message.status_timestamp))
         changes.append(Change(message, False, at))
     for message in acknowledged:
         newest_ack = max(at.newest_ack, message.status_timestamp)
-        at = Position(at.message_id, at.open_deliveries - 1, newest_ack)
+        at = at._replace(open_deliveries=at.open_deliveries - 1, newest_ack=newest_ack)
         changes.append(Change(message, True, at))
-    return Changes(changes, at._replace(message_id=newest))
+    return Changes(changes, at._replace(message_id=end.message_id, mark=end.mark))
+
+
+def _mark_of(conn: Connection, message_id: int) -> str:
+    return _mark(statements.creation_of(conn, message_id) or "")
+
+
+def _mark(created_at: str) -> str:
+    return blake2b(created_at.encode(), digest_size=6).hexdigest()

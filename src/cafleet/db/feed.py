@@ -20,6 +20,12 @@ def newest_id(conn: Connection) -> int:
     return int(conn.execute("SELECT coalesce(max(message_id), 0) FROM messages").fetchone()[0])
 
 
+def creation_of(conn: Connection, message_id: int) -> str | None:
+    """When any fleet's message with this id was created; None: there is none."""
+    row = conn.execute("SELECT created_at FROM messages WHERE message_id = ?", (message_id,)).fetchone()
+    return None if row is None else str(row[0])
+
+
 def newest_acknowledgement(conn: Connection, fleet_id: int) -> str:
     """The greatest status timestamp of the fleet's completed deliveries; empty: there is none."""
     statement = """

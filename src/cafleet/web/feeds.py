@@ -29,7 +29,9 @@ ROSTER_SECONDS = 0.5
 CHECK_SECONDS = 1.0
 """How often time alone may change something (a heartbeat grows old), and positions are verified."""
 
-_ID = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})\.([0-9a-f]{12})\.([0-9a-f]{12})\.([ -~]{0,64})", re.ASCII)
+_ID = re.compile(
+    r"([0-9]{1,18})\.([0-9a-f]{12})\.([0-9]{1,18})\.([0-9a-f]{12})\.([0-9a-f]{12})\.([ -~]{0,64})", re.ASCII
+)
 
 
 class Standing(NamedTuple):
@@ -43,7 +45,8 @@ class Standing(NamedTuple):
 
     def __str__(self) -> str:
         at = self.position
-        return f"{at.message_id}.{at.open_deliveries}.{self.roster}.{self.monitor}.{at.newest_ack}"
+        where = f"{at.message_id}.{at.mark}.{at.open_deliveries}"
+        return f"{where}.{self.roster}.{self.monitor}.{at.newest_ack}"
 
 
 def parse_standing(text: str) -> Standing | None:
@@ -51,8 +54,8 @@ def parse_standing(text: str) -> Standing | None:
     match = _ID.fullmatch(text)
     if match is None:
         return None
-    message_id, open_deliveries, roster, monitor, newest_ack = match.groups()
-    return Standing(Position(int(message_id), int(open_deliveries), newest_ack), roster, monitor)
+    message_id, mark, open_deliveries, roster, monitor, newest_ack = match.groups()
+    return Standing(Position(int(message_id), mark, int(open_deliveries), newest_ack), roster, monitor)
 
 
 def encode(event: str, data: object, standing: Standing | None = None) -> bytes:
