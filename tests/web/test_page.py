@@ -321,8 +321,9 @@ def test_nothing_falls_between_the_listing_and_the_stream(
 
 
 @pytest.mark.parametrize("goes_on_writing", [False, True])
+@pytest.mark.parametrize("cut", ["before the answer", "within it", "by an error of the server"])
 def test_a_send_whose_answer_is_lost_is_stored_once(
-    server: WebServer, fleet: WebFleet, page: Page, goes_on_writing: bool
+    server: WebServer, fleet: WebFleet, page: Page, goes_on_writing: bool, cut: str
 ) -> None:
     worker = fleet.member("worker", pane=None)
     _open(page, server, f"/fleets/{fleet.fleet_id}")
@@ -333,7 +334,12 @@ def test_a_send_whose_answer_is_lost_is_stored_once(
         route.fetch()
         if goes_on_writing:
             field.fill("@worker another")
-        route.abort()
+        if cut == "within it":
+            route.fulfill(status=200, body='{"message_id":', content_type="application/json")
+        elif cut == "by an error of the server":
+            route.fulfill(status=500, body='{"detail":"internal error"}', content_type="application/json")
+        else:
+            route.abort()
 
     page.route("**/api/messages/send", lose)
     _write(page, "@worker precious")

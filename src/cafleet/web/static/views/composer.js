@@ -147,20 +147,20 @@ export function composer(store) {
       });
       say(...outcome(target, answer));
     } catch (error) {
-      failed(written, mine, error);
+      failed(written, mine, error.message);
     }
   }
 
-  function failed(written, mine, error) {
-    say(`Not sent: ${error.message}`, "bad");
+  function failed(written, mine, reason) {
+    say(`Not sent: ${reason}`, "bad");
     if (field.value === "") {
       field.value = written;
       grow();
-      if (error.status === 0) key = mine;
+      key = mine; // Whatever went wrong, the message may be stored: an answer can also be cut off.
       return;
     }
     status.append(" ", h("button", {
-      type: "button", class: "link-button", on: { click: () => { field.value = written; key = error.status === 0 ? mine : null; grow(); field.focus(); } },
+      type: "button", class: "link-button", on: { click: () => { field.value = written; key = mine; grow(); field.focus(); } },
     }, "Put the text back"));
   }
 
