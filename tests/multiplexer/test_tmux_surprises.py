@@ -120,3 +120,40 @@ def test_a_pane_is_not_found_by_the_beginning_of_its_number(
             ACTS[step](multiplexer, first)
     assert tenth.received() == b""
     assert tmux_server.panes() == ["%0", *others[1:], "%10"]
+
+
+HOOKED = ["list-panes", "capture-pane", "load-buffer", "paste-buffer", "send-keys", "display-message"]
+HOOKED += ["split-window", "new-window", "select-layout", "kill-pane", "select-window", "select-pane"]
+
+
+@pytest.mark.parametrize("width", [100, 40])
+def test_a_hook_of_the_users_that_fails_hides_nothing_that_was_done(
+    tmux_servers: Callable[..., TmuxServer], launch: LaunchSpec, tmp_path: Path, width: int
+) -> None:
+    """tmux gives its own exit status to whoever caused it, whose commands all the same were done."""
+    server = tmux_servers().start(width=width, height=24)
+    recorder = Recorder(server, tmp_path / "log")
+    multiplexer, pane = server.multiplexer("%0"), recorder.address
+    for command in HOOKED:
+        server.run("set-hook", "-g", f"after-{command}", "resize-pane -t %99")
+    multiplexer.look(pane)
+    multiplexer.paste(pane, "text", settle_seconds=0.0)
+    multiplexer.press_enter(pane, settle_seconds=0.0)
+    assert b"text" in recorder.wait_for(b"\r")
+    made = multiplexer.open_pane(multiplexer.current_pane(), launch)
+    multiplexer.focus(made)
+    assert set(multiplexer.list_panes(made.server)) == {"%0", recorder.pane, made.pane}
+    assert multiplexer.kill_pane(made) is True
+    assert server.run("list-panes", "-a", "-F", "#{pane_id}", check=False).split() == ["%0", recorder.pane]
+
+
+def test_a_hook_that_fails_as_well_hides_no_failure(
+    tmux_server: TmuxServer, tmux_shim: TmuxShim, multiplexer: Tmux, tmp_path: Path
+) -> None:
+    """The buffer goes just before it is pasted: the guard holds, the paste does not happen."""
+    recorder = Recorder(tmux_server, tmp_path / "log")
+    pane = recorder.address
+    tmux_server.run("set-hook", "-g", "after-load-buffer", "delete-buffer")
+    with pytest.raises(MultiplexerError, match="no buffer"):
+        multiplexer.paste(pane, "text", settle_seconds=0.0)
+    assert recorder.received() == b""

@@ -28,7 +28,9 @@ from cafleet.multiplexer.tmux_formats import Opened, Target, Where
 from cafleet.multiplexer.tmux_layout import placings
 
 LONGEST_CAPTURE_LINES = 100_000
-_REFUSED = "cafleet:refused"
+_REFUSED, _TYPED, _ANSWERED = "cafleet:refused", "cafleet:typed", "cafleet:answered"
+"""Lines that tmux prints: a guard did not hold; it did, and the pane was typed into; every command of
+the call was done. Its exit status alone does not tell, since a hook of the user's that fails sets it, too."""
 _OUTER_HERDR = "HERDR_*"
 """A tmux server that was started in a herdr pane hands that pane's variables on; they are not true here."""
 
@@ -170,20 +172,20 @@ class Tmux:
             f"{target.server.pid} {target.pane} 0 0 0 0}}"
         )
         settle = " ".join(formats.settle(settle_seconds)).removesuffix(" ;")
-        refuse = f"display-message -p {_REFUSED}"
-        guarded = (
-            f"{before}if-shell -F -t {target.pane} '{ready}' '{action} ; {settle}' '{otherwise}{refuse}'"
-        )
+        refuse, typed = (f"display-message -p {word}" for word in (_REFUSED, _TYPED))
+        act = f"{action} ; {typed} ; {settle}"
+        guarded = f"{before}if-shell -F -t {target.pane} '{ready}' '{act}' '{otherwise}{refuse}'"
         output = self._run(
             target.server,
             *("if-shell", "-F", formats.same_server(target.server), guarded, refuse, ";"),
             *formats.look(target),
             text=text,
             extra_seconds=settle_seconds,
+            proofs=(_TYPED, _REFUSED),
         )
-        refused, output = output.startswith(_REFUSED), output.removeprefix(_REFUSED).removeprefix("\n")
+        proof, _, output = output.partition("\n")
         view = formats.view(target, output)
-        if refused:
+        if proof == _REFUSED:
             raise PaneBusy(f"pane is in {view.mode}" if view.mode else None)
         return view
 
@@ -215,17 +217,30 @@ class Tmux:
         with contextlib.suppress(MultiplexerError):
             self.kill_pane(PaneAddress(server_name(server.socket, server.pid), "", "", pane))
 
-    def _run(self, server: Server, *command: str, text: str = "", extra_seconds: float = 0.0) -> str:
-        """The gate: one tmux process, its standard output."""
+    def _run(
+        self,
+        server: Server,
+        *command: str,
+        text: str = "",
+        extra_seconds: float = 0.0,
+        proofs: Sequence[str] = (),
+    ) -> str:
+        """The gate: one tmux process, its standard output.
+
+        `proofs`: the answer begins with one of these lines, else the call has failed.
+        """
         if self._program is None:
             self._program = child.find_program("tmux", self._environ)
+        between = () if command[-1] == ";" else (";",)
         finished = child.run(
             self._program,
-            ("-u", "-S", server.socket, *command),
+            ("-u", "-S", server.socket, *command, *between, "display-message", "-p", _ANSWERED),
             self._environ,
             timeout_seconds=self._timeout_seconds + extra_seconds,
             text=text,
         )
-        if finished.status != 0:
+        output = finished.output.removesuffix(f"{_ANSWERED}\n")
+        done = output != finished.output and (not proofs or output.partition("\n")[0] in proofs)
+        if finished.status != 0 and not done:
             raise formats.error_of(server, finished)
-        return finished.output
+        return output
