@@ -6,9 +6,10 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from tests.support.program import SCRIPT, Program, Team
+from tests.support.program import SCRIPT, Program, Team, seed_messages
 from tests.support.waiting import DEADLINE_SECONDS, wait_until
 
 import cafleet
@@ -155,6 +156,28 @@ def test_an_error_shows_its_traceback_when_debugging(program: Program, team: Tea
     result = program.run("message", "poll", "99", environ={"CAFLEET_DEBUG": "1"})
     assert "MemberNotFound" in result.stderr
     assert result.stderr.endswith("Error: member 99 not found\n")
+
+
+def test_a_closed_pipe_keeps_no_message_from_its_ack(program: Program, team: Team) -> None:
+    """Unbuffered, as in containers, the first line already finds nobody."""
+    seed_messages(program, 3, from_id=1, to_id=2)
+    code = _run_without_reader(program, "message", "ack", "1", "2", "3")
+    assert (code, program.run("message", "poll", "2").stdout) == (0, "No messages found.\n")
+
+
+def test_a_closed_pipe_keeps_setup_from_nothing(tmp_path: Path) -> None:
+    fresh = Program(tmp_path)
+    assert _run_without_reader(fresh, "setup") == 0
+    assert fresh.run("fleet", "list") == (0, "No fleets found.\n", "")
+
+
+def _run_without_reader(program: Program, *arguments: str) -> int:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as pipe:
+        environ = {**program.environ, "PYTHONUNBUFFERED": "1"}
+        done = subprocess.run([SCRIPT, *arguments], stdout=pipe, env=environ, check=False)
+    return done.returncode
 
 
 def test_a_closed_pipe_is_not_an_error(program: Program, team: Team) -> None:

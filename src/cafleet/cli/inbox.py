@@ -5,6 +5,7 @@ from cafleet.cli.arguments import Command, Values, count, integer, option, posit
 from cafleet.cli.envelope import TEXT_LIMIT, envelope, message_record, show_inbox
 from cafleet.cli.output import Output
 from cafleet.errors import CafleetError
+from cafleet.models import Message
 from cafleet.runtime import Runtime
 
 
@@ -34,23 +35,28 @@ def ack(runtime: Runtime, values: Values, out: Output) -> int:
 
 
 def _ack_several(runtime: Runtime, message_ids: list[int], out: Output) -> int:
-    """Each on its own: one that fails is reported and the others stand."""
-    records: list[dict[str, object]] = []
-    failed = False
+    """Each on its own: one that fails is reported and the others stand. All before anything is said: a
+    reader that goes after the first must not keep the last from its ACK."""
+    results: list[Message | CafleetError] = []
     for message_id in message_ids:
         try:
-            message = inbox.ack(runtime, message_id)
+            results.append(inbox.ack(runtime, message_id))
         except CafleetError as error:
-            failed = True
-            out.error(str(error))
-            records.append({"message": None, "error": str(error)})
-            continue
-        records.append({"message": message_record(message)})
-        if not out.as_json:
-            out.write(f"Message acknowledged.\n{envelope(message, out)}")
+            results.append(error)
+    for result in results:
+        if isinstance(result, CafleetError):
+            out.error(str(result))
+        elif not out.as_json:
+            out.write(f"Message acknowledged.\n{envelope(result, out)}")
     if out.as_json:
-        out.json(records)
-    return 1 if failed else 0
+        out.json([_acked_record(result) for result in results])
+    return 1 if any(isinstance(result, CafleetError) for result in results) else 0
+
+
+def _acked_record(result: Message | CafleetError) -> dict[str, object]:
+    if isinstance(result, CafleetError):
+        return {"message": None, "error": str(result)}
+    return {"message": message_record(result)}
 
 
 def show(runtime: Runtime, values: Values, out: Output) -> int:

@@ -8,7 +8,7 @@ from cafleet.agents import registry
 from cafleet.assets.install import Installed, choose, install, record
 from cafleet.cli.arguments import Command, Values, option
 from cafleet.cli.known_agents import AGENT
-from cafleet.cli.output import Output
+from cafleet.cli.output import Output, OutputClosed, OutputFailed
 from cafleet.db.migrate import SetupAction, SetupResult, setup_database
 from cafleet.errors import CafleetError, UsageError
 from cafleet.runtime import Runtime
@@ -35,6 +35,8 @@ def setup(runtime: Runtime, values: Values, out: Output) -> int:
     if installed:
         step = partial(_record, runtime, installed) if unknown is None else partial(_fail, unknown)
         attempts.make("assets", step, note="The assets are in place, but that could not be recorded.")
+    if attempts.unsaid is not None:
+        raise attempts.unsaid
     return 1 if attempts.errors else 0
 
 
@@ -55,20 +57,29 @@ class _Attempts:
     def __init__(self, out: Output) -> None:
         self._out = out
         self.errors: list[str] = []
+        self.unsaid: OutputClosed | OutputFailed | None = None
+        """Why standard output takes no more: no reason to leave a step out."""
 
     def make(self, name: str, step: Step, *, note: str | None = None) -> None:
         """`note`: what is to be known besides where this step fails."""
         try:
             for line in step():
-                self._out.write(f"{name}: {line}")
+                self._say(f"{name}: {line}")
         except CafleetError as error:
-            self._out.write(f"{name}: failed")
+            self._say(f"{name}: failed")
             notes = [*getattr(error, "__notes__", ()), *([] if note is None else [note])]
             if str(error) not in self.errors:
                 self._out.error(str(error), *notes)
             elif note is not None:
                 self._out.warn(note)
             self.errors.append(str(error))
+
+    def _say(self, line: str) -> None:
+        if self.unsaid is None:
+            try:
+                self._out.write(line)
+            except (OutputClosed, OutputFailed) as error:
+                self.unsaid = error
 
 
 def _fail(problem: str) -> list[str]:
