@@ -41,6 +41,15 @@ class IntegrityError(CafleetError):
         super().__init__(f"integrity error: {table} {row_id} has an unknown {column} {value!r}")
 
 
+class WrongKind(IntegrityError):
+    """the database holds a value of another kind than its column is for"""
+
+    def __init__(self, table: str, row_id: object, column: str, wanted: str) -> None:
+        """`wanted`: what it should be, such as `a number`."""
+        self.table, self.row_id, self.column, self.wanted = table, row_id, column, wanted
+        CafleetError.__init__(self, f"integrity error: the {column} of {table} {row_id} is not {wanted}")
+
+
 class DatabaseError(CafleetError):
     """the database cannot be used"""
 

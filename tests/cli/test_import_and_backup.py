@@ -124,6 +124,16 @@ def test_a_choice_that_cannot_be_read(
     assert not bare_program.database_path.exists()
 
 
+def test_a_row_that_cannot_be_held_is_named_with_what_to_do(bare_program: Program, earlier: Path) -> None:
+    run_sql(earlier, "UPDATE messages SET text = CAST(x'ff41' AS TEXT) WHERE message_id = 4")
+    done = bare_program.run("import", str(earlier))
+    assert (done.code, done.stdout) == (1, "")
+    assert done.stderr == (
+        "Error: integrity error: the text of message 4 is not UTF-8 text\n"
+        "Nothing was imported. Mend that row with sqlite3, in a copy of the file, and import the copy.\n"
+    )
+
+
 def test_a_database_in_use_is_not_touched(program: Program, team: Team) -> None:
     write_python_line(program.home / "old.db")
     before = folder_state(program.home)

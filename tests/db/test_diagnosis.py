@@ -242,6 +242,13 @@ def test_a_pipe_or_a_socket_is_unreadable(tmp_path: Path) -> None:
         assert diagnose(str(tmp_path / "socket")).detail == "it is not a regular file"
 
 
+def test_views_of_the_earlier_names_are_no_earlier_file(tmp_path: Path) -> None:
+    path = tmp_path / "team.db"
+    make_legacy(path)
+    run_sql(path, "ALTER TABLE messages RENAME TO kept", "CREATE VIEW messages AS SELECT * FROM kept")
+    assert diagnose(str(path)).state is DatabaseState.FOREIGN
+
+
 def test_a_path_through_a_file_is_unreadable(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     found = diagnose(str(tmp_path / "file" / "team.db"))
@@ -254,8 +261,8 @@ def test_no_permission_is_unreadable(tmp_path: Path, closed: str) -> None:
     folder.mkdir()
     path = folder / "team.db"
     fresh_database(folder).close()
-    folder.chmod(0o755 if closed == "file" else 0o600)
     path.chmod(0)
+    folder.chmod(0o755 if closed == "file" else 0o600)
     finished = run_without_rights(
         "from cafleet.db.diagnosis import diagnose; print(*diagnose(sys.argv[1])[::2])", str(path)
     )

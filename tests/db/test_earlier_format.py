@@ -43,6 +43,7 @@ from cafleet.errors import (
     NotAnActiveMonitor,
     NothingToImport,
     TooEarly,
+    WrongKind,
 )
 
 AS_IT_IS = Mending(str, str)
@@ -390,10 +391,66 @@ def test_a_source_whose_counts_are_wrong_comes_to_an_end(source: Path, target: P
     assert "messages: 5 rows became 3" in check_refused(source, target, ImportFailed)
 
 
-def test_a_name_that_is_no_text_is_told_of_the_source(source: Path, target: Path) -> None:
-    run_sql(source, "UPDATE members SET name = CAST(x'ff41' AS TEXT) WHERE member_id = 7")
-    told = check_refused(source, target, ImportFailed)
-    assert "not imported: Could not decode to UTF-8" in told
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("messages SET text = x'6869' WHERE message_id = 4", "the text of message 4 is not text"),
+        (
+            "messages SET text = CAST(x'ff41' AS TEXT) WHERE message_id = 4",
+            "the text of message 4 is not UTF-8 text",
+        ),
+        (
+            "messages SET status_timestamp = x'00' WHERE message_id = 2",
+            "the status_timestamp of message 2 is not text",
+        ),
+        (
+            "messages SET origin_message_id = 'x' WHERE message_id = 4",
+            "the origin_message_id of message 4 is not a number",
+        ),
+        (
+            "members SET name = CAST(x'ff41' AS TEXT) WHERE member_id = 7",
+            "the name of member 7 is not UTF-8 text",
+        ),
+        ("members SET name = x'6869' WHERE member_id = 2", "the name of member 2 is not text"),
+        ("fleets SET name = x'6869' WHERE fleet_id = 3", "the name of fleet 3 is not text"),
+        ("monitor_runtime SET pid = 'x'", "the pid of the monitor loop of fleet 3 is not a number"),
+        (
+            "member_placements SET mux_pane_id = x'6869' WHERE member_id = 2",
+            "the mux_pane_id of the placement of member 2 is not text",
+        ),
+    ],
+)
+def test_a_value_of_another_kind_is_named(source: Path, target: Path, change: str, message: str) -> None:
+    run_sql(source, f"UPDATE {change}")
+    with pytest.raises(WrongKind) as caught:
+        bring_over(source, target, keep_placements=True)
+    assert str(caught.value) == f"integrity error: {message}"
+    assert not target.exists()
+
+
+def test_what_is_left_out_need_not_be_readable(source: Path, target: Path) -> None:
+    run_sql(source, "UPDATE member_placements SET mux_pane_id = x'6869'")
+    bring_over(source, target)
+
+
+def test_a_counter_that_is_no_number_is_passed_over(source: Path, target: Path) -> None:
+    run_sql(source, "UPDATE sqlite_sequence SET seq = 'x' WHERE name = 'messages'")
+    bring_over(source, target)
+    assert rows(target, "SELECT seq FROM sqlite_sequence WHERE name = 'messages'") == [(9,)]
+
+
+def test_nothing_of_the_sources_own_runs(source: Path, target: Path) -> None:
+    run_sql(
+        source,
+        "CREATE TABLE ran (what)",
+        "CREATE TRIGGER on_member AFTER INSERT ON members BEGIN SELECT raise(ABORT, 'ran'); END",
+        "CREATE TRIGGER on_message AFTER INSERT ON messages BEGIN INSERT INTO ran VALUES (1); END",
+        "CREATE VIEW members_too AS SELECT * FROM members",
+    )
+    before = folder_state(source.parent)
+    bring_over(source, target)
+    assert folder_state(source.parent) == before
+    assert rows(target, "SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')") == []
 
 
 def test_a_target_that_cannot_be_opened_is_not_called_full(source: Path, tmp_path: Path) -> None:

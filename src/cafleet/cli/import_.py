@@ -7,7 +7,7 @@ from cafleet.cli.output import Output
 from cafleet.cli.progress import ProgressLine
 from cafleet.cli.table import show_table
 from cafleet.db.earlier_format import ImportReport, Mending, import_earlier
-from cafleet.errors import MonitorDuplicates, UsageError
+from cafleet.errors import IntegrityError, MonitorDuplicates, UsageError
 from cafleet.folders import absolute_path
 from cafleet.runtime import Runtime
 
@@ -30,6 +30,11 @@ def import_(runtime: Runtime, values: Values, out: Output) -> int:
     except MonitorDuplicates as error:
         choice = " ".join(f"--monitor {fleet}={min(ids)}" for fleet, ids in sorted(error.duplicates.items()))
         error.add_note(f"Choose who stays in each fleet, for instance: {choice}")
+        raise
+    except IntegrityError as error:
+        error.add_note(
+            "Nothing was imported. Mend that row with sqlite3, in a copy of the file, and import the copy."
+        )
         raise
     except KeyboardInterrupt:
         out.error("interrupted; nothing was imported")

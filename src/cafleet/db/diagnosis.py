@@ -119,8 +119,9 @@ def examine(connection: sqlite3.Connection) -> Diagnosis:
             return Diagnosis(DatabaseState.DAMAGED, detail=str(error))
     if identity != 0:
         return Diagnosis(DatabaseState.FOREIGN)
-    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    if not names:
+    master = connection.execute("SELECT name, type FROM sqlite_master").fetchall()
+    names = {name for name, kind in master if kind == "table"}  # A view of that name holds no rows to import.
+    if not master:
         return Diagnosis(DatabaseState.FOREIGN if _is_no_page(connection) else DatabaseState.EMPTY)
     if names >= EARLIER_TABLES or names >= EARLIEST_TABLES:
         return Diagnosis(DatabaseState.LEGACY, detail=None if "fleets" in names else TOO_EARLY)

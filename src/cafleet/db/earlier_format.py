@@ -14,6 +14,7 @@ from cafleet.db.diagnosis import EARLIER_TABLES, DatabaseState, diagnose, index_
 from cafleet.db.earlier_names import TABLES as RENAMED_TABLES
 from cafleet.db.earlier_names import attach_renamed
 from cafleet.db.earlier_rows import Mending, Progress
+from cafleet.db.earlier_values import check_values
 from cafleet.db.failures import CORRUPT_CODES, database_error, primary_code
 from cafleet.db.migrate import is_unused, make_directories, setup_database
 from cafleet.db.workshop import Workshop, sweep
@@ -87,7 +88,7 @@ def import_earlier(
         DatabaseError: `source` is no earlier-format file, or one of the two cannot be used.
         ImportTargetInUse: `target` holds something.
         MonitorDuplicates, NotAnActiveMonitor: who is the monitor has to be chosen (again).
-        IntegrityError: `source` holds a value that is not known.
+        IntegrityError: `source` holds a value that is not known, or of another kind than its column is for.
         ImportFailed: the result would not be complete.
     """
     sweep(os.path.dirname(connections.real_path(target)))
@@ -268,6 +269,7 @@ class _Filler(NamedTuple):
         tables = earlier_rows.earlier_tables(connection)
         line = _line(connection, tables, self.source)
         now = format_timestamp(self.now)
+        self._check_values(connection, tables)
         mended_fleets = earlier_rows.copy_fleets(connection, self.mending)
         members = earlier_rows.copy_members(connection, self.monitors, self.mending, now)
         stand_ins = earlier_rows.add_stand_ins(connection, now)
@@ -297,6 +299,11 @@ class _Filler(NamedTuple):
         )
         self._check(connection, report)
         return report
+
+    def _check_values(self, connection: sqlite3.Connection, tables: set[str]) -> None:
+        wanted = tables if self.keep_placements else tables - {"member_placements"}
+        total = earlier_rows.count(connection, "earlier.messages")
+        check_values(connection, wanted, lambda: self.progress(0, total))
 
     def _check(self, connection: sqlite3.Connection, report: ImportReport) -> None:
         for table, source, target, added, left_out in report.tables:

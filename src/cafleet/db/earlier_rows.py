@@ -229,7 +229,8 @@ def carry_counters_on(connection: sqlite3.Connection) -> None:
     for table, key in (("fleets", "fleet_id"), ("members", "member_id"), ("messages", "message_id")):
         used = connection.execute(f"SELECT coalesce(max({key}), 0) FROM main.{table}").fetchone()[0]  # noqa: S608
         if known:
-            query = "SELECT max(seq) FROM earlier.sqlite_sequence WHERE name = ?"
+            # SQLite itself passes over a counter that is no number.
+            query = "SELECT max(seq) FROM earlier.sqlite_sequence WHERE name = ? AND typeof(seq) = 'integer'"
             used = max(used, connection.execute(query, (table,)).fetchone()[0] or 0)
         connection.execute("DELETE FROM main.sqlite_sequence WHERE name = ?", (table,))
         connection.execute("INSERT INTO main.sqlite_sequence (name, seq) VALUES (?, ?)", (table, used))
