@@ -80,6 +80,32 @@ def test_a_signal_leaves_the_terminal_as_it_was(
     assert tmux_server.run("display-message", "-p", "-t", pane, state) == "0 0 1"
 
 
+def test_it_is_suspended_and_comes_back(tmux_servers: Callable[..., TmuxServer], program: Program) -> None:
+    tmux_server = tmux_servers().start(width=80, height=25)
+    environ = [*(f"{name}={value}" for name, value in program.environ.items()), "TERM=screen", "PS1=$ "]
+    pane = tmux_server.add_pane("env", "-i", *environ, "bash", "--norc")
+    tmux_server.run("send-keys", "-t", pane, f"{SCRIPT} top", "Enter")
+    tmux_server.wait_for_text(pane, "for bob")
+    tmux_server.run("send-keys", "-t", pane, "C-z")
+    tmux_server.wait_for_text(pane, "Stopped")
+    program.run("message", "send", "--from", "1", "--to", "2", "sent meanwhile")
+    tmux_server.run("send-keys", "-t", pane, "fg", "Enter")
+    tmux_server.wait_for_text(pane, "sent meanwhile")
+    tmux_server.run("send-keys", "-t", pane, "q")
+    tmux_server.wait_for_text(pane, "$ fg")
+
+
+def test_it_is_not_suspended_where_nobody_could_bring_it_back(
+    tmux_servers: Callable[..., TmuxServer], program: Program
+) -> None:
+    tmux_server = tmux_servers().start(width=80, height=25)
+    pane = _start(tmux_server, program)
+    tmux_server.run("send-keys", "-t", pane, "C-z")
+    tmux_server.wait_for_text(pane, "no shell to come back from")
+    tmux_server.run("send-keys", "-t", pane, "q")
+    tmux_server.wait_for_text(pane, "left: 0")
+
+
 def test_without_colours_everything_is_still_seen(
     tmux_servers: Callable[..., TmuxServer], program: Program
 ) -> None:

@@ -39,7 +39,7 @@ COMMANDS = {
         description="Fleets, members with their panes and unread messages, inboxes, the timeline and what "
         "could not be announced, live. Send, acknowledge, go to a pane or wake the monitor with one key "
         "each; Enter shows a member's inbox, or a whole message. The last line names the keys, and a mouse "
-        "works as well.",
+        "works as well; Ctrl-Z suspends.",
         examples=("cafleet top", "cafleet top 1"),
         json=False,
     ),

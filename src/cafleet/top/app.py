@@ -16,6 +16,7 @@ from cafleet.runtime import Runtime
 from cafleet.top import actions, rows
 from cafleet.top.dialogs import Composer, Reader
 from cafleet.top.follow import Follower
+from cafleet.top.job_control import can_be_resumed
 from cafleet.top.listing import Listing
 from cafleet.top.snapshot import FleetView, Snapshot, Wanted
 from cafleet.top.styles import STYLES
@@ -70,6 +71,7 @@ class Dashboard(App[BaseException | None]):
         Binding("t", "show('timeline')", "Timeline"),
         Binding("h", "show('held')", "Held"),
         Binding("r", "look", "Refresh", show=False),
+        Binding("ctrl+z", "suspend", "Suspend", show=False),
     ]
 
     def __init__(self, open_runtime: Callable[[], Runtime], fleet_id: int | None) -> None:
@@ -267,6 +269,12 @@ class Dashboard(App[BaseException | None]):
 
     def action_look(self) -> None:
         self._want(self._wanted, look=True)
+
+    def action_suspend(self) -> None:
+        if can_be_resumed():
+            self.action_suspend_process()
+        else:
+            self.notify("no shell to come back from", severity="error", timeout=4)
 
     def action_next_fleet(self) -> None:
         if self._snapshot is not None and self._view is not None:
