@@ -16,6 +16,7 @@ from tests.support.waiting import DEADLINE_SECONDS
 
 from cafleet.multiplexer.processes import (
     SYSTEM,
+    Process,
     ProcessTable,
     ancestors,
     end_pane_processes,
@@ -103,6 +104,41 @@ def test_a_strangers_process_with_the_number_of_one_that_has_ended_is_spared() -
     with group() as stranger:
         assert end_pane_processes(stranger.pid, 0.0, ended=True) is False
         assert stranger.poll() is None
+
+
+def test_a_process_that_another_one_has_started_is_spared() -> None:
+    """A number that means another process where the multiplexer runs: in a sandbox with its own numbers."""
+    with group() as stranger:
+        assert end_pane_processes(stranger.pid, 0.0, parent=os.getppid()) is False
+        assert stranger.poll() is None
+        assert end_pane_processes(stranger.pid, 0.0, parent=os.getpid()) is False
+        assert stranger.wait(DEADLINE_SECONDS) < 0
+
+
+class Reused(ProcessTable):
+    """After the first process of a pane has ended, its number is a stranger's at once."""
+
+    def __init__(self, first: int, stranger: int) -> None:
+        super().__init__()
+        self._first, self._stranger = first, stranger
+
+    def read(self, pid: int) -> Process | None:
+        found, first = super().read(pid), super().read(self._first)
+        if first is not None and first.state not in "ZX":
+            return found
+        if pid == self._first and (found := super().read(self._stranger)):
+            found.pid = self._first
+        elif found and found.parent == self._stranger:
+            found.parent = self._first
+        return found
+
+
+def test_a_number_that_is_given_away_during_the_grace_is_a_strangers() -> None:
+    with group() as pane, group("SIGHUP", "SIGTERM") as stranger:
+        assert end_pane_processes(pane.pid, 0.2, table=Reused(pane.pid, stranger.pid)) is False
+        states = [process.state for process in tree(stranger.pid)]
+        assert len(states) == 2, "a process and its child"
+        assert not set(states) & {"Z", "X"}, "they belong to the stranger, not to the pane"
 
 
 def test_the_callers_own_group_is_spared(tmp_path: Path) -> None:

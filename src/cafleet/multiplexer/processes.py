@@ -111,14 +111,18 @@ def tree(pid: int, *, table: ProcessTable = SYSTEM) -> list[Process]:
     return found
 
 
-def of_pane(pane_pid: int, *, ended: bool = False, table: ProcessTable = SYSTEM) -> list[Process]:
+def of_pane(
+    pane_pid: int, *, parent: int | None = None, ended: bool = False, table: ProcessTable = SYSTEM
+) -> list[Process]:
     """Every process that belongs to a pane: its session and the descendants of its first process.
 
-    `ended`: the first process is known to be no more. Should a process with its number exist, that
-    one is a stranger, and none of its own belong to the pane.
+    `ended`: the first process is known to be no more. `parent`: which process has started it, where
+    that is known. A process with its number that cannot be it is a stranger, and none of its own belong
+    to the pane.
     """
     everything = table.all()
-    if ended and any(process.pid == pane_pid for process in everything):
+    first = next((process for process in everything if process.pid == pane_pid), None)
+    if first is not None and (ended or parent not in (None, first.parent)):
         return []
     inside = {process.pid for process in tree(pane_pid, table=table)}
     return [process for process in everything if process.session == pane_pid or process.pid in inside]
@@ -136,16 +140,23 @@ def ancestors(pid: int, *, table: ProcessTable = SYSTEM) -> set[int]:
 
 
 def end_pane_processes(
-    pane_pid: int, grace_seconds: float, *, ended: bool = False, table: ProcessTable = SYSTEM
+    pane_pid: int,
+    grace_seconds: float,
+    *,
+    parent: int | None = None,
+    ended: bool = False,
+    table: ProcessTable = SYSTEM,
 ) -> bool:
     """Hang up on a pane's processes, ask them to end, and kill what is left after the grace.
 
-    `ended`: the pane is dead, only what its program left behind remains. This process and those
-    above it are spared. Returns True where the caller was among them: then its pane must be closed
+    `ended`: the pane is dead, only what its program left behind remains. `parent`: as for `of_pane`; in
+    a sandbox with process numbers of its own, the multiplexer's mean others. This process and those above
+    it are spared. Returns True where the caller was among them: then its pane must be closed
     last, after it has replied.
     """
     spared = ancestors(os.getpid(), table=table)
-    members = of_pane(pane_pid, ended=ended, table=table)
+    first = table.read(pane_pid)
+    members = of_pane(pane_pid, parent=parent, ended=ended, table=table)
     inside = any(process.pid in spared for process in members)
     if not (members or ended or table.all()):
         _end_group(pane_pid, grace_seconds)
@@ -156,7 +167,10 @@ def end_pane_processes(
     targets = _signalled(table, targets, _SIGTERM, start + grace_seconds)
     # A program that was ending may have started others: look again before the last step.
     known = {process.pid for process in targets}
-    later = of_pane(pane_pid, ended=ended or table.read(pane_pid) is None, table=table)
+    # Its first process has mostly ended by now, and its number may be another's.
+    now = table.read(pane_pid)
+    ended = ended or first is None or now is None or now.started != first.started
+    later = of_pane(pane_pid, parent=parent, ended=ended, table=table)
     targets += [process for process in later if process.pid not in spared | known]
     _signalled(table, targets, _SIGKILL, time.monotonic() + _KILL_WAIT_SECONDS)
     return inside

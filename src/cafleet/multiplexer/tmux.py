@@ -129,7 +129,9 @@ class Tmux:
             where = self._where(target)
         except PaneGone:
             return False
-        inside = processes.end_pane_processes(where.pane_pid, KILL_GRACE_SECONDS, ended=where.dead)
+        inside = processes.end_pane_processes(
+            where.pane_pid, KILL_GRACE_SECONDS, parent=target.server.pid, ended=where.dead
+        )
         close = f"kill-pane -t {target.pane}"
         if inside:
             close = f"run-shell -b -d {CLOSE_DELAY_SECONDS} -C '{close}'"
