@@ -21,7 +21,7 @@ from cafleet.errors import (
     MonitorDisplaced,
     MultiplexerTimeout,
 )
-from cafleet.monitor.lease import Cadence, claim
+from cafleet.monitor.lease import Cadence, Lease, claim
 from cafleet.monitor.loop import Loop
 
 
@@ -186,3 +186,21 @@ def test_a_displaced_loop_types_nothing(watched: WatchedFleet) -> None:
     with pytest.raises(MonitorDisplaced):
         loop.tick()
     assert not watched.pane_now(watched.ann).touched
+
+
+def test_a_loop_that_was_displaced_within_a_tick_wakes_nobody(watched: WatchedFleet) -> None:
+    """As after a suspension: the new loop wakes the monitor, too."""
+    loop = watched.loop(Cadence(5, 10))
+    watched.pass_time(20)
+    watched.store(watched.ann)
+    claimed: list[Lease] = []
+
+    def displace(method: str, _pane: str) -> None:
+        if method == "look" and not claimed:
+            watched.pass_time(3)
+            claimed.append(claim(watched.runtime, watched.fleet_id, Cadence(5, 10)))
+
+    watched.multiplexer.before = displace
+    with pytest.raises(MonitorDisplaced):
+        loop.tick()
+    assert watched.submitted(watched.watch) == []

@@ -273,6 +273,27 @@ def test_a_wake_that_could_not_be_recorded_is_not_typed_again(watched: WatchedFl
     blocker.close()
 
 
+def test_a_request_that_came_before_the_wake_could_be_recorded_is_met_too(watched: WatchedFleet) -> None:
+    impatient = Database(watched.database.path, busy_timeout_seconds=0.05)
+    lease = claim(watched.runtime_with(impatient), watched.fleet_id, Cadence(5, 0))
+    wake = Wake(watched.runtime_with(impatient), lease, watched.journal, lambda: watched.monotonic_seconds)
+    monitors.request_wake(watched.runtime, watched.fleet_id)
+    row = lease.beat()
+    blocker = Database(watched.database.path)
+    with blocker.write(), pytest.raises(DatabaseBusy):
+        wake.run_once(row)
+    watched.pass_time(5)
+    row = lease.beat()
+    monitors.request_wake(watched.runtime, watched.fleet_id)
+    wake.run_once(row)
+    assert _woken(watched) == 1
+    wake.run_once(lease.beat())
+    assert _woken(watched) == 2
+    assert watched.row().wake_requested_at is None
+    impatient.close()
+    blocker.close()
+
+
 def test_a_wake_that_was_left_in_the_composer_is_finished_and_not_repeated(watched: WatchedFleet) -> None:
     pane = watched.pane_now(watched.watch)
     pane.program = ComposerProgram(claude_screen, eat_enters=3)

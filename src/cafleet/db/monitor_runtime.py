@@ -62,6 +62,18 @@ def stamp_wake(conn: Connection, fleet_id: int, *, pid: int, started_at: str, at
     return conn.execute(statement, (at, fleet_id, pid, started_at)).rowcount == 1
 
 
+def stamp_earlier_wake(
+    conn: Connection, fleet_id: int, *, pid: int, started_at: str, at: str, request: str | None
+) -> bool:
+    """As `stamp_wake`, some time after the delivery: clears `request`, which was met, and no later one."""
+    statement = """
+        UPDATE monitor_runtime SET last_wake_at = ?,
+            wake_requested_at = CASE WHEN wake_requested_at IS NOT ? THEN wake_requested_at END
+        WHERE fleet_id = ? AND pid = ? AND started_at = ?
+    """
+    return conn.execute(statement, (at, request, fleet_id, pid, started_at)).rowcount == 1
+
+
 def request_wake(conn: Connection, fleet_id: int, at: str) -> bool:
     """Ask for a wake on the next tick; repeated requests are one. False: there is no row."""
     statement = "UPDATE monitor_runtime SET wake_requested_at = ? WHERE fleet_id = ?"

@@ -78,6 +78,14 @@ class Lease:
         with self._runtime.database.write() as conn:
             monitor_runtime.stamp_wake(conn, self.fleet_id, pid=self.pid, started_at=self._started_at, at=at)
 
+    def stamp_earlier_wake(self, at: str, request: str | None) -> None:
+        """Record a wake that was delivered some ticks ago and met `request`: a later one still stands.
+        Raises DatabaseError."""
+        with self._runtime.database.write() as conn:
+            monitor_runtime.stamp_earlier_wake(
+                conn, self.fleet_id, pid=self.pid, started_at=self._started_at, at=at, request=request
+            )
+
     def release(self) -> None:
         """Clear the row where it is still this loop's. Never raises: a row that stays is stale, since
         its process ends."""

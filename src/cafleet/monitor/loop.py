@@ -26,6 +26,7 @@ from cafleet.runtime import Runtime
 
 PASSING = (DatabaseBusy, DatabaseFull, DatabaseDiskError, DatabaseReadOnly, DatabaseUnreadable)
 """What a loop outlives. Any other state of the file ends it: it is not the file that was claimed."""
+FRESH_SECONDS = 1.0
 _MACHINE = "machine"
 _DATABASE = "database"
 
@@ -71,7 +72,7 @@ class Loop:
             self._journal.over(_DATABASE, "the database answers again")
             self._notify.run_once(self._go_on)
             if not self._stopping():
-                self._wake.run_once(row)
+                self._wake.run_once(row if self._is_fresh() else self._beat())
         except PASSING as error:
             self._journal.state(_DATABASE, f"a tick was cut short: {error}", type(error).__name__)
         except OSError as error:  # No descriptors, no memory: that passes, too.
@@ -83,6 +84,11 @@ class Loop:
         row = self._lease.beat()
         self._beaten_at = self._monotonic()
         return row
+
+    def _is_fresh(self) -> bool:
+        """Whether the row is as this tick has read it: during a long drain, or while the process was
+        suspended, another loop may have taken over, or somebody asked for a wake."""
+        return self._monotonic() - self._beaten_at < FRESH_SECONDS
 
     def _go_on(self) -> bool:
         """Between two attempts: a long drain (a multiplexer that hangs) must not look like a dead loop."""

@@ -41,8 +41,8 @@ class Wake:
         self._tried_request: str | None = None
         self._queued_at: Placement | None = None
         """Where the last wake was typed, if its agent was at work then: it lies in that agent's queue."""
-        self._unrecorded: str | None = None
-        """When a wake was typed of which the row does not know yet."""
+        self._unrecorded: tuple[str, str | None] | None = None
+        """When a wake was typed of which the row does not know yet, and the request that it met."""
         self._since = monotonic() - max(0.0, self._wall_seconds(lease.claimed))
 
     def run_once(self, row: MonitorRuntime) -> None:
@@ -53,7 +53,8 @@ class Wake:
         """
         self._backoff.tick()
         if self._unrecorded is not None:
-            self._record(self._unrecorded)
+            self._lease.stamp_earlier_wake(*self._unrecorded)
+            self._unrecorded = None
             return
         request = row.wake_requested_at
         if request is None and not self._is_scheduled(row):
@@ -72,7 +73,7 @@ class Wake:
         if told.state is NotificationState.NOTIFIED:
             self._backoff.forget(_SUBJECT)
             self._since = self._monotonic()
-            self._record(format_timestamp(self._runtime.now()))
+            self._record(format_timestamp(self._runtime.now()), request)
             return
         if is_failing(told):
             self._backoff.failed(_SUBJECT)
@@ -128,7 +129,7 @@ class Wake:
         agent = registry.get(monitor.placement.coding_agent, self._runtime.config)
         return wake_line(self._lease.fleet_id, roster, agent.line_limit)
 
-    def _record(self, at: str) -> None:
-        self._unrecorded = at
+    def _record(self, at: str, request: str | None) -> None:
+        self._unrecorded = at, request
         self._lease.stamp_wake(at)
         self._unrecorded = None
