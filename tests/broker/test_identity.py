@@ -1,12 +1,16 @@
 import os
+import threading
 
 import pytest
 from tests.support.fake_herdr import listening_here
 from tests.support.fleet_builder import SERVER, World
+from tests.support.waiting import DEADLINE_SECONDS
 
 from cafleet.broker import caller, fleets, identity
 from cafleet.broker.member_deletion import delete_member
+from cafleet.db.database import Database
 from cafleet.errors import NotAMember, NotInMultiplexer
+from cafleet.multiplexer.base import PaneAddress
 from cafleet.multiplexer.server_name import server_name
 
 
@@ -32,6 +36,36 @@ def test_a_pane_with_two_fleets_answers_with_the_newer_one(world: World) -> None
     assert identity.whoami(world.runtime).member.member_id == second.member_id
     fleets.delete_fleet(world.runtime, second.fleet_id)
     assert identity.whoami(world.runtime).member.member_id == first.member_id
+
+
+def test_a_monitor_that_asks_before_its_fleet_is_committed_is_told_who_it_is(world: World) -> None:
+    """It runs before it is a member: the whole fleet is one transaction."""
+    world.stand_in()
+    answers: list[int] = []
+    asked = threading.Event()
+
+    def ask(pane: PaneAddress) -> None:
+        database = Database(world.database.path, busy_timeout_seconds=DEADLINE_SECONDS)
+        runtime = world.runtime_with(database)
+        world.stand_in(pane)
+        asked.set()
+        answers.append(identity.whoami(runtime).member.member_id)
+        database.close()
+
+    threads: list[threading.Thread] = []
+
+    def start(method: str, pane: str) -> None:
+        if method == "look" and pane != world.here.pane and not threads:
+            made = world.multiplexer.panes(world.here.server or "")[-1]
+            threads.append(threading.Thread(target=ask, args=(made.address,)))
+            threads[0].start()
+            asked.wait(DEADLINE_SECONDS)
+
+    world.multiplexer.before = start
+    created = fleets.create_fleet(world.runtime, "team", "claude", world.monitor_wish(), start_wait_seconds=0)
+    threads[0].join(DEADLINE_SECONDS)
+    assert created.monitor is not None
+    assert answers == [created.monitor.member_id]
 
 
 def test_a_member_that_was_deleted_is_nobody(world: World) -> None:

@@ -2,8 +2,17 @@ import pytest
 from tests.support.fleet_builder import World
 
 from cafleet.broker import fleets, inbox, messages
+from cafleet.broker.identity import whoami
 from cafleet.broker.member_respawn import RespawnRequest, respawn_member
-from cafleet.errors import DirectorPaneGone, FleetDeleted, MemberChanged, NoPane, PaneStillThere
+from cafleet.broker.members import get_member
+from cafleet.errors import (
+    AgentDidNotStart,
+    DirectorPaneGone,
+    FleetDeleted,
+    MemberChanged,
+    NoPane,
+    PaneStillThere,
+)
 from cafleet.models import Member
 
 
@@ -25,6 +34,43 @@ def test_a_respawned_member_keeps_id_inbox_and_history(world: World) -> None:
     assert launch is not None
     assert launch.argv[-1] == f"Again, {worker.member_id}."
     assert inbox.poll(world.runtime, worker.member_id) == [sent]
+
+
+def test_an_agent_is_known_by_its_new_pane_before_it_has_survived_its_start(world: World) -> None:
+    """Field case F9: some ask who they are with their first command."""
+    worker = world.member(world.fleet().fleet_id)
+    world.multiplexer.remove_pane(world.pane(worker))
+    known: list[int] = []
+
+    def ask(method: str, pane: str) -> None:
+        if method == "look" and not known and pane not in (world.here.pane, world.pane(worker).pane):
+            world.stand_in(world.multiplexer.panes(world.here.server or "")[-1].address)
+            known.append(whoami(world.runtime).member.member_id)
+
+    world.multiplexer.before = ask
+    respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0)
+    assert known == [worker.member_id]
+
+
+@pytest.mark.parametrize("pending", [False, True])
+def test_an_agent_that_ends_at_once_leaves_the_placement_as_it_was(world: World, pending: bool) -> None:
+    worker = world.member(world.fleet().fleet_id)
+    world.multiplexer.remove_pane(world.pane(worker))
+    if pending:
+        world.unplace(worker)
+    before = get_member(world.runtime, worker.member_id)
+    panes = len(world.multiplexer.panes(world.here.server or ""))
+
+    def end(method: str, pane: str) -> None:
+        if method == "look" and pane not in (world.here.pane, world.pane(worker).pane):
+            world.multiplexer.end_program(world.multiplexer.panes(world.here.server or "")[-1].address)
+
+    world.multiplexer.before = end
+    with pytest.raises(AgentDidNotStart) as caught:
+        respawn_member(world.runtime, respawn(world, worker), start_wait_seconds=0)
+    assert caught.value.cleanup_failures == []
+    assert get_member(world.runtime, worker.member_id) == before
+    assert len(world.multiplexer.panes(world.here.server or "")) == panes
 
 
 def test_a_live_pane_is_not_replaced_and_a_dead_one_is_closed(world: World) -> None:

@@ -1,10 +1,12 @@
 """A new pane for a member that lost its own (SPEC 7.2)."""
 
+from functools import partial
 from typing import NamedTuple
 
+from cafleet.broker.cleanup import undo
 from cafleet.broker.identity import calling_pane
 from cafleet.broker.liveness import require_active_member, require_fleet
-from cafleet.broker.placements import address, pane_of, place
+from cafleet.broker.placements import address, pane_of, place, put_back
 from cafleet.broker.spawning import MemberStarted, Wish, opened_pane, plan, watch
 from cafleet.db import members
 from cafleet.errors import (
@@ -70,8 +72,17 @@ def respawn_member(
         left_open = None if old is None else _clear_lost_pane(runtime, member, placement.backend, old)
         values = PromptValues(member.fleet_id, member.member_id, director.member_id, placement.coding_agent)
         with opened_pane(runtime, multiplexer, planned, values, beside) as pane:
-            check_survived(multiplexer, pane, planned.program)
+            # At once: an agent may ask who it is before it has survived its start.
             placed = place(runtime, member, backend, pane)
+            try:
+                check_survived(multiplexer, pane, planned.program)
+            except BaseException as error:
+                undo(
+                    error,
+                    f"the placement of member {member.member_id}",
+                    partial(put_back, runtime, placed, placement),
+                )
+                raise
     return MemberStarted(placed, watch(multiplexer, pane, planned.program, start_wait_seconds), left_open)
 
 

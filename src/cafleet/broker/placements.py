@@ -51,3 +51,26 @@ def place(runtime: Runtime, member: Member, backend: str, pane: PaneAddress) -> 
             at=now,
         )
         return require_member(conn, member.member_id)
+
+
+def put_back(runtime: Runtime, placed: Member, earlier: Placement) -> None:
+    """Undo `place`: the member's placement is `earlier` again, unless somebody has changed it since.
+
+    Raises PaneBusy.
+    """
+    placement, pane = pane_of(placed)
+    with (
+        pane_lock(runtime.config.data_directory, placement.backend, pane),
+        runtime.database.write() as conn,
+    ):
+        if members.get_placement(conn, placed.member_id) == placement:
+            members.set_pane(
+                conn,
+                placed.member_id,
+                earlier.backend,
+                server=earlier.mux_server,
+                session=earlier.mux_session,
+                window=earlier.mux_window_id,
+                pane=earlier.mux_pane_id,
+                at=earlier.created_at,
+            )

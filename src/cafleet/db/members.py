@@ -196,10 +196,11 @@ def set_pane(
     server: str | None,
     session: str,
     window: str,
-    pane: str,
+    pane: str | None,
     at: str | None = None,
 ) -> bool:
-    """Point the member's placement at a pane; False where it has no placement row.
+    """Point the member's placement at a pane (None: one that is still to come); False where it has no
+    placement row.
 
     `at`: when its agent was started there; None leaves that as it is."""
     statement = """
