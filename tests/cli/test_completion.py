@@ -98,6 +98,27 @@ def test_a_shell_completes_commands_options_and_ids(
 
 
 @pytest.mark.parametrize("name", SHELLS)
+def test_a_value_behind_an_equals_sign_is_completed(
+    tmux_server: TmuxServer, program: Program, name: str
+) -> None:
+    (program.home / "plan.txt").touch()
+    shell = Shell(tmux_server, program, name)
+    shell.tab("cafleet message send --from=1 --to=", "ann (team)", f"director ({OTHER})")
+    shell.tab("cafleet message send --key=a=b --fi", "--file")
+    shell.tab("cafleet fleet create --coding-agent=cl", "--coding-agent=claude")
+    shell.tab(f"cafleet message send --file={program.home}/pl", "plan.txt")
+    shell.tab(f"cafleet member create --cwd={program.home}/compl", "completions/")
+
+
+def test_bash_completes_what_is_before_the_cursor(tmux_server: TmuxServer, program: Program) -> None:
+    shell = Shell(tmux_server, program, "bash")
+    shell.type("cafleet message poll 4 --json")
+    tmux_server.run("send-keys", "-t", shell.pane, *["Left"] * len("4 --json"))
+    shell.tab("", "director (team)", "ann (team)", f"director ({OTHER})")
+    shell.tab("cafleet message poll '", "director (team)", "ann (team)")
+
+
+@pytest.mark.parametrize("name", SHELLS)
 def test_the_only_one_is_inserted_without_its_name(
     tmux_server: TmuxServer, program: Program, name: str
 ) -> None:

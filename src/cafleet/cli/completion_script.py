@@ -4,6 +4,7 @@ shtab reads argparse's parsers, so one is built here, for this moment only: noth
 """
 
 import argparse
+import re
 from typing import Any
 
 import shtab
@@ -25,6 +26,22 @@ _cafleet_ids() {
     for line in "${found[@]}"; do printf '%s\\n' "${line/$'\\t'/  -- }"; done
   fi
 }
+"""
+_BASH_WORDS = r"""
+# Bash breaks words at "=", leaves an opened quote in them, and tells of the word at the cursor the whole.
+_cafleet() {
+  local before="${COMP_LINE:0:COMP_POINT}" word="${COMP_WORDS[COMP_CWORD]}" one
+  while [[ -n $word && $before != *"$word" ]]; do word="${word%?}"; done
+  local -a words=()
+  for one in "${COMP_WORDS[@]:0:COMP_CWORD}"; do
+    [[ $one == "=" && ${#words[@]} -gt 0 && ${words[${#words[@]}-1]} == --* ]] || words+=("$one")
+  done
+  [[ $word == "=" ]] && word=""
+  local -a COMP_WORDS=("${words[@]}" "${word#[\"\']}")
+  local COMP_CWORD="${#words[@]}"
+  _shtab_cafleet
+}
+complete -o bashdefault -F _cafleet cafleet
 """
 _ZSH = """
 _cafleet_ids() {
@@ -52,14 +69,20 @@ def _listed(kind: str) -> dict[str, Any]:
     }
 
 
+_FISH_VALUE = "(string replace -r -- '^--[^=]+=' '' (commandline -ct))"
+_FILE = {**shtab.FILE, "fish": f"(__fish_complete_path {_FISH_VALUE})"}
+_DIRECTORY = {**shtab.DIRECTORY, "fish": f"(__fish_complete_directories {_FISH_VALUE})"}
+_ZSH_OPTION = re.compile(r"""^(\s+(?:"\*")?)(?:\{(--[^}]+)\}"|"(\*?)(--[\w-]+))(\[.*\]:)""", re.MULTILINE)
+"""An option that takes a value, in what shtab writes for zsh."""
+
 _BY_METAVAR: dict[str, dict[str, Any]] = {
     "FLEET_ID": _listed("fleets"),
     "MEMBER_ID": _listed("members"),
     "A": _listed("agents"),
-    "PATH": shtab.FILE,
-    "FILE": shtab.FILE,
-    "SOURCE": shtab.FILE,
-    "DIR": shtab.DIRECTORY,
+    "PATH": _FILE,
+    "FILE": _FILE,
+    "SOURCE": _FILE,
+    "DIR": _DIRECTORY,
 }
 _CHOICES = {"SHELL": ("bash", "zsh", "fish"), "ROLE": ("monitor",)}
 
@@ -67,7 +90,17 @@ _CHOICES = {"SHELL": ("bash", "zsh", "fish"), "ROLE": ("monitor",)}
 def script(shell: str) -> str:
     """The script for `shell`."""
     text: str = shtab.complete(_parser(), shell)
-    return text
+    if shell == "bash":
+        return text + _BASH_WORDS
+    return _ZSH_OPTION.sub(_with_equals, text) if shell == "zsh" else text
+
+
+def _with_equals(found: re.Match[str]) -> str:
+    """zsh takes a value behind "=" only from an option that says so."""
+    before, several, star, one, after = found.groups()
+    if several:
+        return f'{before}{{{",".join(f"{name}=" for name in several.split(","))}}}"{after}'
+    return f'{before}"{star}{one}={after}'
 
 
 def _parser() -> argparse.ArgumentParser:
