@@ -94,6 +94,21 @@ def test_a_missing_database_is_refused_and_stays_missing(own_server: OwnServer, 
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_order_while_it_starts(own_server: OwnServer, number: signal.Signals) -> None:
+    """From the moment at which the address is known."""
+    server, _ = own_server()
+    command = [SCRIPT, "server", "--port", "0"]
+    with subprocess.Popen(
+        command, env=server.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("cafleet is at ")
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=DEADLINE_SECONDS)
+    assert (process.returncode, errors) == (0, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_at_once_though_streams_are_open(
     own_server: OwnServer, number: signal.Signals
 ) -> None:

@@ -28,9 +28,12 @@ def server(runtime: Runtime, values: Values, out: Output) -> int:
                 "other machines may reach this server. It has no login and no encryption: whoever reaches it "
                 "reads every message and writes as every Director."
             )
-        out.write(f"cafleet is at {serving.address_of(listener, host)} (Ctrl-C ends it)")
-        out.flush()
-        serving.serve(runtime.for_another_thread, listener, host)
+
+        def announce() -> None:
+            out.write(f"cafleet is at {serving.address_of(listener, host)} (Ctrl-C ends it)")
+            out.flush()
+
+        serving.serve(runtime.for_another_thread, listener, host, announce)
     return 0
 
 

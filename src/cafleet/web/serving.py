@@ -6,6 +6,8 @@ import ipaddress
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
 
 import uvicorn
 
@@ -73,16 +75,23 @@ def address_of(listener: socket.socket, host: str) -> str:
     return f"http://{name}:{port}/"
 
 
-def serve(open_runtime: Callable[[], Runtime], listener: socket.socket, host: str) -> None:
-    """Serve until SIGINT or SIGTERM.
+def serve(
+    open_runtime: Callable[[], Runtime], listener: socket.socket, host: str, announce: Callable[[], None]
+) -> None:
+    """Serve until SIGINT or SIGTERM. `announce` is called first: from then on each of them is an order to
+    end and no interruption.
 
     Raises:
         CafleetError: the database cannot be followed any more, for instance after an upgrade.
     """
-    asyncio.run(_serve(open_runtime, listener, host))
+    with _Signals() as signals:
+        announce()
+        asyncio.run(_serve(open_runtime, listener, host, signals))
 
 
-async def _serve(open_runtime: Callable[[], Runtime], listener: socket.socket, host: str) -> None:
+async def _serve(
+    open_runtime: Callable[[], Runtime], listener: socket.socket, host: str, signals: "_Signals"
+) -> None:
     loop = asyncio.get_running_loop()
     failures: list[Exception] = []
 
@@ -102,18 +111,45 @@ async def _serve(open_runtime: Callable[[], Runtime], listener: socket.socket, h
         loop="asyncio",
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    server = _Server(settings, app.hub)
+    server = _Server(settings, app.hub, signals)
     await server.serve(sockets=[listener])
     if failures:
         raise failures[0]
 
 
+class _Signals:
+    """SIGINT and SIGTERM while no loop can take them: kept for it at the start, and ignored at the end."""
+
+    NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self) -> None:
+        self.came = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> "_Signals":
+        self._before = {number: signal.getsignal(number) for number in self.NUMBERS}
+        self.keep()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def keep(self) -> None:
+        """Only note that one came."""
+        for number in self.NUMBERS:
+            signal.signal(number, self._note)
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self.came = True
+
+
 class _Server(uvicorn.Server):
     """Uvicorn's server, which would wait for the event streams to end: they never do by themselves."""
 
-    def __init__(self, settings: uvicorn.Config, hub: Hub) -> None:
+    def __init__(self, settings: uvicorn.Config, hub: Hub, signals: _Signals) -> None:
         super().__init__(settings)
-        self._hub = hub
+        self._hub, self._signals = hub, signals
 
     def stop(self) -> None:
         """End the streams, then the server. From the loop's thread."""
@@ -126,11 +162,13 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """SIGINT and SIGTERM stop the server and are not raised again: being stopped is no failure."""
         loop = asyncio.get_running_loop()
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        for number in numbers:
+        for number in self._signals.NUMBERS:
             loop.add_signal_handler(number, self.stop)
+        if self._signals.came:
+            self.stop()
         try:
             yield
         finally:
-            for number in numbers:
+            for number in self._signals.NUMBERS:
                 loop.remove_signal_handler(number)
+            self._signals.keep()

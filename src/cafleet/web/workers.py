@@ -7,6 +7,7 @@ lives. (The pool of the standard library cannot close what its threads hold.)
 import asyncio
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
@@ -43,11 +44,13 @@ class Workers:
         return await future
 
     def close(self, timeout_seconds: float = 2.0) -> None:
-        """End the threads. One that is still typing into a pane is left to finish on its own."""
+        """End the threads, all within that time. One that is still typing into a pane is left to finish on
+        its own."""
         for _ in self._threads:
             self._jobs.put(None)
+        deadline = time.monotonic() + timeout_seconds
         for thread in self._threads:
-            thread.join(timeout_seconds)
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _work(self) -> None:
         runtime = self._open_runtime()
