@@ -726,6 +726,98 @@ def test_what_was_seen_through_leaves_no_note(team: Team, memory: MemoryMultiple
         assert lock.note == ""
 
 
+# -- a plain line of which only the lock knows ---------------------------------------------------
+
+
+class Killed(BaseException):
+    """In place of SIGKILL: nothing is tidied up."""
+
+
+def die() -> None:
+    raise Killed
+
+
+def killed_prompt(team: Team, memory: MemoryMultiplexer, words: str) -> tuple[int, ComposerProgram]:
+    """A member in whose composer `words` stand, pasted by a sender that did not live to press Enter."""
+    address, program = memory.add_composer(standin())
+    ada = team.add("ada", address)
+    at_call(memory, "press_enter", die)
+    with pytest.raises(Killed):
+        type_plain_line(team.runtime, team.member(ada), words)
+    memory.before = lambda _method, _pane: None
+    assert program.composer.strip() == words
+    return ada, program
+
+
+@pytest.mark.parametrize("words", ["go on", "/compact", "ein langer Satz – mit Gedankenstrich 👍", "x" * 600])
+def test_a_killed_prompt_is_finished_by_whoever_types_next(
+    team: Team, memory: MemoryMultiplexer, words: str
+) -> None:
+    ada, program = killed_prompt(team, memory, words)
+    message_id = team.store(ada, "one")
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert [line.strip() for line in program.submitted] == [words, line_of(team, message_id)]
+
+
+def test_a_killed_prompt_that_is_repeated_is_one_turn(team: Team, memory: MemoryMultiplexer) -> None:
+    ada, program = killed_prompt(team, memory, "go on")
+    assert type_plain_line(team.runtime, team.member(ada), "go on") == NOTIFIED
+    assert program.submitted == ["go on"]
+    assert type_plain_line(team.runtime, team.member(ada), "go on") == NOTIFIED
+    assert program.submitted == ["go on", "go on"]
+
+
+def test_a_prompt_that_is_shown_late_is_no_persons_draft(team: Team, memory: MemoryMultiplexer) -> None:
+    program = Late()
+    address, _ = memory.add_composer(program)
+    ada = team.add("ada", address)
+    assert type_plain_line(team.runtime, team.member(ada), "go on") == deferred(NOT_SHOWN)
+    program.catch_up(memory.pane(address))
+    message_id = team.store(ada, "one")
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert program.submitted == ["go on", line_of(team, message_id)]
+
+
+def test_a_prompt_whose_enters_were_lost_is_finished(team: Team, memory: MemoryMultiplexer) -> None:
+    address, program = memory.add_composer(standin(eat_enters=3))
+    ada = team.add("ada", address)
+    assert type_plain_line(team.runtime, team.member(ada), "go on").state is NotificationState.FAILED
+    message_id = team.store(ada, "one")
+    assert drain_for_message(team.runtime, message_id) == NOTIFIED
+    assert program.submitted == ["go on", line_of(team, message_id)]
+
+
+def test_a_killed_prompt_that_a_person_went_on_with_is_theirs(team: Team, memory: MemoryMultiplexer) -> None:
+    ada, program = killed_prompt(team, memory, "go on")
+    (address,) = (pane.address for pane in memory.panes(team.member(ada).placement.mux_server or ""))  # type: ignore[union-attr]
+    pane = memory.pane(address)
+    note_from_long_ago(team, address)
+    program.composer = "go on with the tests"
+    program.show(pane)
+    message_id = team.store(ada, "one")
+    assert drain_for_message(team.runtime, message_id) == deferred("a draft stands in its composer")
+    assert pane.enters == 0
+
+
+def test_the_words_of_a_prompt_that_was_submitted_are_a_persons(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    """Seen to have left the composer once, they are nobody's but who types them anew."""
+    ada, program = killed_prompt(team, memory, "go on")
+    (address,) = (pane.address for pane in memory.panes(team.member(ada).placement.mux_server or ""))  # type: ignore[union-attr]
+    pane = memory.pane(address)
+    note_from_long_ago(team, address)
+    program.composer = ""
+    program.show(pane)
+    assert drain_for_message(team.runtime, team.store(ada, "one")) == NOTIFIED
+    program.composer = "go on"
+    program.show(pane)
+    assert drain_for_message(team.runtime, team.store(ada, "two")) == deferred(
+        "a draft stands in its composer"
+    )
+    assert len(program.submitted) == 1
+
+
 # -- revalidation and stamps ---------------------------------------------------------------------
 
 

@@ -186,8 +186,8 @@ def test_a_creation_that_fails_at_any_step_leaves_nothing(team: Team, what: str)
 
 @pytest.mark.parametrize("words", [("prompt", "go on {at}"), ("ping",)], ids=["prompt", "ping"])
 def test_a_killed_prompt_or_ping_is_joined_with_nothing(team: Team, words: tuple[str, ...]) -> None:
-    """What it pasted is finished by the next one if it names cafleet; else it counts as a person's words."""
-    pane, typed, drafts = team.server.panes()[-1], [], 0
+    """What it pasted is finished by whoever types next, and counts as nobody's draft."""
+    typed: list[str] = []
     with Breaker(team.program) as breaker:
         for at in count(1):
             verb, *text = (word.format(at=at) for word in words)
@@ -199,13 +199,10 @@ def test_a_killed_prompt_or_ping_is_joined_with_nothing(team: Team, words: tuple
                 continue  # It had typed nothing.
             after = breaker.run(*team.send_words(f"after step {at}"))
             assert after.code == 0, after
-            if "a draft stands in its composer" in after.stderr:
-                assert f"> {text[0]}" in team.server.screen(pane).splitlines(), broken.step
-                drafts += 1
-                team.server.run("send-keys", "-t", pane, "C-u")
+            assert "draft" not in after.stderr, broken.step
             team.drain()
     own = [line for line in team.lines() if line not in expected_lines(team)]
     assert set(typed) <= set(own), "reported but not submitted"
     assert all(line.startswith("[cafleet ping]" if words == ("ping",) else "go on ") for line in own)
     assert len(own) == len(set(own)) or words == ("ping",), "a prompt was doubled"
-    assert bool(drafts) == (words != ("ping",))
+    assert len(own) > len(typed), "some were finished by others"

@@ -216,6 +216,19 @@ def test_a_note_holds_for_a_while(tmp_path: Path) -> None:
         assert lock.note == ""
 
 
+def test_a_mark_stays_beside_the_notes_until_they_are_dropped(tmp_path: Path) -> None:
+    with pane_lock(str(tmp_path), "tmux", PANE) as lock:
+        assert lock.mark == ""
+        lock.leave_mark("5-0badcafe")
+        assert (lock.note, lock.mark) == ("", "5-0badcafe")
+        for note in ("pasted", "entered"):
+            lock.leave_note(note, 50.0)
+    with pane_lock(str(tmp_path), "tmux", PANE) as lock:
+        assert (lock.note, lock.mark) == ("entered", "5-0badcafe")
+        lock.drop_note()
+        assert (lock.note, lock.mark) == ("", "")
+
+
 @pytest.mark.parametrize(
     "content",
     ["", "\0" * 40, "pasted", "pasted soon", "pasted nan", "pasted inf", "pasted 99999999999", "\xff\xfe 1"],

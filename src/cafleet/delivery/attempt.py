@@ -17,6 +17,7 @@ from cafleet.delivery.channel import Channel, Told
 from cafleet.delivery.eligibility import NOTIFIED, verdict
 from cafleet.delivery.line import (
     OwnLine,
+    comparable,
     is_line_of,
     is_tail_of,
     joined_lines,
@@ -243,7 +244,7 @@ def _type_plain(runtime: Runtime, member: Member, line: str, lock_seconds: float
 
 def _tell_plain(runtime: Runtime, placement: Placement, line: str, lock: PaneLock) -> Notification:
     channel = _channel(runtime, placement, lock)
-    wanted = own_line(line)
+    wanted = own_line(line) or OwnLine(None, comparable(line))
 
     def recognise(content: str) -> OwnLine | None:
         return _recognise(runtime, placement, content)
@@ -255,7 +256,7 @@ def _tell_plain(runtime: Runtime, placement: Placement, line: str, lock: PaneLoc
             return told.notification
         for message_id in told.left_over.message_ids:
             _record(runtime, message_id)
-        if wanted is not None and same_errand(told.left_over, wanted):
+        if told.left_over.content == wanted.content or same_errand(told.left_over, wanted):
             break
     return told.notification
 

@@ -6,6 +6,7 @@ the screen, could take for something else is removed before it is typed.
 
 import re
 import unicodedata
+from binascii import crc32
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
@@ -133,6 +134,12 @@ def comparable(text: str) -> str:
         if "!" <= character <= "~"
         or not (character.isspace() or unicodedata.category(character) in _INVISIBLE)
     )
+
+
+def fingerprint(text: str) -> str:
+    """A word by which a line is known again on a screen, and which tells nothing of what it says."""
+    content = comparable(text).encode("utf-8", "surrogatepass")
+    return f"{len(content)}-{crc32(content):08x}"
 
 
 def own_line(text: str) -> OwnLine | None:

@@ -5,7 +5,8 @@ a mode is never left, and no text is ever typed a second time.
 
 What is under way is noted in the pane's lock. A line that its sender did not live to see in the
 composer, or had no more patience for, may still appear there: whoever comes next waits for it, lest
-its own be pasted behind.
+its own be pasted behind. A line of a person's or of the monitor's is in no database: a mark in the lock
+tells it from a draft.
 """
 
 from enum import Enum, auto
@@ -13,7 +14,7 @@ from enum import Enum, auto
 from cafleet.agents import screen
 from cafleet.agents.base import Agent, Extent
 from cafleet.delivery.channel import Recognise, Told
-from cafleet.delivery.line import SHORTEST_TAIL, comparable, is_tail_of
+from cafleet.delivery.line import SHORTEST_TAIL, OwnLine, comparable, fingerprint, is_tail_of, own_line
 from cafleet.delivery.pane_state import FREE, PaneReading, PaneState, classify, why_not
 from cafleet.errors import MultiplexerError, MultiplexerTimeout
 from cafleet.models import Notification, NotificationState
@@ -86,8 +87,10 @@ class PaneChannel:
             view, reading = self._look_for_late_paste(view, reading)
         if reading.state is PaneState.DRAFT:
             for text in reading.texts:
-                if left_over := recognise(text):
+                if left_over := recognise(text) or self._marked(text):
                     return Told(self._submit(text, view, entered=self._lock.note == ENTERED), left_over)
+        if reading.composer is not None and self._lock.mark and self._lock.note != PASTED:
+            self._lock.drop_note()  # That line has left the composer: the same words are a person's now.
         if reason := why_not(reading, view, self._member_id):
             return Told(_deferred(reason))
         if self._starting and reading.state is PaneState.NOT_RECOGNISED:
@@ -106,9 +109,18 @@ class PaneChannel:
             reading = classify(view, self._agent)
         return view, reading
 
+    def _marked(self, text: str) -> OwnLine | None:
+        """`text` as the plain line that an earlier holder of the lock pasted, if it is that one."""
+        return OwnLine(None, comparable(text)) if self._lock.mark == fingerprint(text) else None
+
+    def _mark(self, line: str) -> None:
+        if own_line(line) is None:
+            self._lock.leave_mark(fingerprint(line))
+
     def _paste_and_submit(self, line: str, before: PaneView) -> Notification:
         # The cursor right behind `@name` opens a completion list in some agents, which takes the Enter.
         text = f"{line} " if line.split(" ")[-1].startswith(_COMPLETION_MARKS) else line
+        self._mark(line)
         with _Step(self._lock, PASTED, _PASTED_SECONDS):
             view = self._multiplexer.paste(self._address, text, settle_seconds=self._settle_seconds)
         for pause in (*_PASTE_PAUSES_SECONDS, None):
@@ -116,6 +128,7 @@ class PaneChannel:
             if reading.state not in _PASTED and (reason := why_not(reading, view, self._member_id)):
                 if reading.state is PaneState.AWAITING_USER:  # It ignored the paste, or has it already.
                     self._lock.drop_note()
+                    self._mark(line)
                 return _deferred(reason)
             seen = self._seen(line, reading, view, before)
             if seen is _Seen.ALONE:
@@ -148,6 +161,7 @@ class PaneChannel:
             if seen is not _Seen.ALONE:
                 break
         self._lock.drop_note()
+        self._mark(line)
         return Notification(
             NotificationState.FAILED, "its agent did not take the Enter; the line stands in its composer"
         )

@@ -2,8 +2,9 @@
 
 A lock is `flock` on a file, so the kernel releases it when its holder dies, however it dies. The
 file's name comes from backend, multiplexer server and pane id: placements that name the same pane
-share it. Its content is a note for the next holder: what the last one, if it was killed, had under
-way in the pane. Where the file cannot be written there are no notes.
+share it. Its content is for the next holder: a note of what the last one, if it was killed, had under
+way in the pane, and a mark by which its line is known again. Where the file cannot be written there is
+neither.
 """
 
 import contextlib
@@ -27,6 +28,7 @@ _FORBIDDEN = (errno.EACCES, errno.EROFS, errno.EPERM)
 _NOTE_BYTES = 32
 _LONGEST_NOTE_SECONDS = 60.0
 """A note that is to hold longer is one from before the machine was started anew."""
+_MARK_SECONDS = 600.0
 
 
 class PaneLockUnavailable(CafleetError):
@@ -90,25 +92,38 @@ class PaneLock:
     @property
     def note(self) -> str:
         """The first pane's note, while it holds; else empty."""
-        content = os.pread(self._held[0], _NOTE_BYTES, 0).decode("ascii", "replace")
+        return self._read(0, _LONGEST_NOTE_SECONDS)
+
+    def leave_note(self, text: str, seconds: float) -> None:
+        """Tell whoever holds the first pane's lock within `seconds` (at most 60), `text` being a word."""
+        self._write(0, text, seconds)
+
+    @property
+    def mark(self) -> str:
+        """The first pane's mark, for ten minutes; else empty."""
+        return self._read(_NOTE_BYTES, _MARK_SECONDS)
+
+    def leave_mark(self, text: str) -> None:
+        """Which line is under way, `text` being a word. It stays where a further note is left."""
+        self._write(_NOTE_BYTES, text, _MARK_SECONDS)
+
+    def _read(self, offset: int, longest_seconds: float) -> str:
+        content = os.pread(self._held[0], _NOTE_BYTES, offset).decode("ascii", "replace")
         text, _, until = content.rstrip().rpartition(" ")
         try:
             left_seconds = float(until) - time.monotonic()
         except ValueError:
             return ""
-        return text if 0 < left_seconds <= _LONGEST_NOTE_SECONDS else ""
+        return text if 0 < left_seconds < longest_seconds + 1 else ""  # What is written is rounded.
 
-    def leave_note(self, text: str, seconds: float) -> None:
-        """Tell whoever holds the first pane's lock within `seconds` (at most 60), `text` being a word.
-
-        One write of a fixed size, which a kill cannot cut; not synced, as no pane outlives the machine.
-        """
+    def _write(self, offset: int, text: str, seconds: float) -> None:
+        """One write of a fixed size, which a kill cannot cut; not synced, as no pane outlives the machine."""
         content = f"{text} {time.monotonic() + seconds:.3f}".ljust(_NOTE_BYTES)
         with contextlib.suppress(OSError):
-            os.pwrite(self._held[0], content.encode("ascii"), 0)
+            os.pwrite(self._held[0], content.encode("ascii"), offset)
 
     def drop_note(self) -> None:
-        """Nothing is under way any more."""
+        """Nothing is under way any more: neither note nor mark is left."""
         with contextlib.suppress(OSError):
             os.ftruncate(self._held[0], 0)
 
