@@ -134,6 +134,20 @@ def test_a_row_that_cannot_be_held_is_named_with_what_to_do(bare_program: Progra
     )
 
 
+def test_many_ids_make_no_endless_line(bare_program: Program, earlier: Path) -> None:
+    template = (
+        "INSERT INTO messages"
+        " (owner_member_id, from_member_id, type, created_at, status_state, status_timestamp, text)"
+        " VALUES (1, SENDER, 'unicast', '2026-01-06', 'completed', '2026-01-06', '')"
+    )
+    senders = [100, 101, 102, *range(200, 300, 2)]
+    run_sql(earlier, *(template.replace("SENDER", str(sender)) for sender in senders))
+    done = bare_program.run("import", str(earlier))
+    assert (done.code, done.stderr) == (0, "")
+    evens = ", ".join(str(number) for number in range(200, 236, 2))
+    assert f"Members 55, 100-102, {evens} and others, 54 in all, stand in for those" in done.stdout
+
+
 def test_a_database_in_use_is_not_touched(program: Program, team: Team) -> None:
     write_python_line(program.home / "old.db")
     before = folder_state(program.home)

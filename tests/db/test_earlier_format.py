@@ -26,6 +26,7 @@ from tests.support.database import (
 )
 from tests.support.earlier_files import BINARY_VERSIONS, write_binary_line, write_python_line
 
+from cafleet.db import earlier_rows
 from cafleet.db.database import Database
 from cafleet.db.diagnosis import DatabaseState, diagnose
 from cafleet.db.earlier_format import ImportReport, Mending, TableCount, import_earlier
@@ -317,6 +318,35 @@ def test_a_target_that_holds_something_is_refused(source: Path, target: Path, ki
     else:
         bring = source
     assert "is not empty; an import needs a new file" in check_refused(source, bring, ImportTargetInUse)
+
+
+def test_a_target_that_appears_meanwhile_is_left_alone(source: Path, target: Path) -> None:
+    def appear(*_: int) -> None:
+        setup_database(str(target), NOW)
+
+    with pytest.raises(ImportFailed, match="was made by somebody else meanwhile; try again"):
+        bring_over(source, target, progress=appear)
+    assert rows(target, "SELECT count(*) FROM fleets") == [(0,)]
+    assert bring_over(source, target).tables[0] == TableCount("fleets", 2, 2, 0, 0)
+
+
+def test_stand_ins_are_looked_up_by_index(target: Path) -> None:
+    setup_database(str(target), NOW)
+    with closing(sqlite3.connect(target)) as connection:
+        connection.execute("ATTACH ? AS earlier", (":memory:",))
+        connection.execute("CREATE TABLE earlier.messages (from_member_id)")
+        steps: list[str] = []
+
+        def explain(statement: str) -> None:
+            if "INSERT INTO members" in statement:
+                steps.append(statement)
+
+        connection.execute("INSERT INTO fleets (name, created_at, director_member_id) VALUES ('x', '', 7)")
+        connection.set_trace_callback(explain)
+        assert earlier_rows.add_stand_ins(connection, NOW_TEXT) == (7,)
+        connection.set_trace_callback(None)
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {steps[0]}")]
+    assert not [step for step in plan if "SCAN" in step and "messages" in step]
 
 
 def test_sources_that_are_none(source: Path, target: Path) -> None:

@@ -11,6 +11,9 @@ from cafleet.errors import IntegrityError, MonitorDuplicates, UsageError
 from cafleet.folders import absolute_path
 from cafleet.runtime import Runtime
 
+MOST_SPANS = 20
+"""How many ids, or runs of ids, a line names."""
+
 
 def import_(runtime: Runtime, values: Values, out: Output) -> int:
     """Fill the database from the file; says what was kept, what was changed and what was not."""
@@ -106,10 +109,22 @@ def _remarks(report: ImportReport, kept_placements: bool) -> list[str]:
         ("Names or descriptions of members {} were changed to what is allowed now.", report.mended_members),
     ):
         if ids:
-            lines.append(what.format(", ".join(map(str, ids))))
+            lines.append(what.format(_ids(ids)))
     if report.canceled_messages:
         lines.append(f"{report.canceled_messages} canceled messages count as acknowledged now.")
     return lines
+
+
+def _ids(ids: tuple[int, ...]) -> str:
+    """Ascending ids for a line of text; `--json` has all of them."""
+    spans: list[list[int]] = []
+    for number in ids:
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1][1:] = [number]
+        else:
+            spans.append([number])
+    shown = ", ".join("-".join(map(str, span)) for span in spans[:MOST_SPANS])
+    return shown if len(spans) <= MOST_SPANS else f"{shown} and others, {len(ids)} in all,"
 
 
 COMMANDS = {

@@ -23,6 +23,7 @@ from cafleet.errors import (
     ImportFailed,
     ImportTargetInUse,
     NothingToImport,
+    TargetExists,
     TooEarly,
 )
 
@@ -190,7 +191,12 @@ def _fill_new(filler: "_Filler") -> ImportReport:
     with _folder_of(target), Workshop(target) as workshop:
         setup_database(workshop.file, filler.now)
         report = filler.fill(workshop.file, fresh=True)
-        publish(workshop.file, target)
+        try:
+            publish(workshop.file, target)
+        except TargetExists:
+            raise ImportFailed(
+                filler.source, f"{target} was made by somebody else meanwhile; try again"
+            ) from None
     return report
 
 
@@ -272,13 +278,13 @@ class _Filler(NamedTuple):
         self._check_values(connection, tables)
         mended_fleets = earlier_rows.copy_fleets(connection, self.mending)
         members = earlier_rows.copy_members(connection, self.monitors, self.mending, now)
-        stand_ins = earlier_rows.add_stand_ins(connection, now)
         if "monitor_runtime" in tables:
             earlier_rows.copy_monitor_runtime(connection)
-        fleets = earlier_rows.add_stand_in_fleets(connection, now)
         if self.keep_placements:
             earlier_rows.copy_placements(connection)
         canceled = earlier_rows.copy_messages(connection, self.progress)
+        stand_ins = earlier_rows.add_stand_ins(connection, now)
+        fleets = earlier_rows.add_stand_in_fleets(connection, now)
         earlier_rows.carry_counters_on(connection)
         added = {"fleets": len(fleets), "members": len(stand_ins)}
         report = ImportReport(

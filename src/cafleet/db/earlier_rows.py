@@ -30,20 +30,18 @@ _ADD_STAND_IN = """
     VALUES (
         :member,
         coalesce(
-            (SELECT owner.fleet_id FROM earlier.messages
-                JOIN earlier.members owner ON owner.member_id = owner_member_id
+            (SELECT owner.fleet_id FROM messages JOIN members owner ON owner.member_id = owner_member_id
                 WHERE from_member_id = :member LIMIT 1),
-            (SELECT sender.fleet_id FROM earlier.messages
-                JOIN earlier.members sender ON sender.member_id = from_member_id
+            (SELECT sender.fleet_id FROM messages JOIN members sender ON sender.member_id = from_member_id
                 WHERE owner_member_id = :member LIMIT 1),
-            (SELECT fleet_id FROM earlier.fleets WHERE director_member_id = :member LIMIT 1),
-            (SELECT min(fleet_id) FROM earlier.fleets),
+            (SELECT fleet_id FROM fleets WHERE director_member_id = :member LIMIT 1),
+            (SELECT min(fleet_id) FROM fleets),
             1
         ),
         'unknown-' || :member,
         'stands for a member that the imported file had no more',
         'deregistered',
-        coalesce((SELECT min(created_at) FROM earlier.messages WHERE from_member_id = :member), :now),
+        coalesce((SELECT min(created_at) FROM messages WHERE from_member_id = :member), :now),
         :now
     )
 """
@@ -143,14 +141,15 @@ def copy_members(
 def add_stand_ins(connection: sqlite3.Connection, now: str) -> tuple[int, ...]:
     """A deregistered member `unknown-<id>` for each id that a row names and no row has; their ids.
 
-    Each belongs to the fleet of somebody that it wrote to, else of the fleet that names it.
+    Each belongs to the fleet of somebody that it wrote to, else of the fleet that names it. Comes after all
+    rows are copied: only the new file is sure to have the indexes that this needs.
     """
     missing = [
         member_id
         for (member_id,) in connection.execute(
-            "SELECT from_member_id FROM earlier.messages UNION SELECT owner_member_id FROM earlier.messages"
-            " UNION SELECT director_member_id FROM earlier.fleets WHERE director_member_id IS NOT NULL"
-            " EXCEPT SELECT member_id FROM main.members ORDER BY 1"
+            "SELECT from_member_id FROM messages UNION SELECT owner_member_id FROM messages"
+            " UNION SELECT director_member_id FROM fleets WHERE director_member_id IS NOT NULL"
+            " EXCEPT SELECT member_id FROM members ORDER BY 1"
         )
     ]
     parameters = [{"member": member_id, "now": now} for member_id in missing]
