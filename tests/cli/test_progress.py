@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from tests.support.waiting import wait_until
 
 from cafleet.cli.output import Output
 from cafleet.cli.progress import ProgressLine
@@ -34,6 +35,16 @@ def _run(stderr: io.StringIO, *times: float, environ: dict[str, str] | None = No
 def test_it_is_overwritten_now_and_then_and_gone_at_the_end() -> None:
     shown = _run(_Terminal(), 0.0, 0.4, 0.6, 0.65, 2.0)
     assert shown == "\rat 0.6, 0 s\x1b[K\rat 2.0, 2 s\x1b[K\r\x1b[K"
+
+
+def test_its_seconds_go_on_while_the_work_says_nothing() -> None:
+    stderr, clock = _Terminal(), _Clock()
+    with ProgressLine(Output(None, stderr), clock) as line:
+        clock.now = 1.0
+        line.show("all rows")
+        clock.now = 7.0
+        wait_until(lambda: "7 s" in stderr.getvalue(), what="a line without news")
+    assert stderr.getvalue() == "\rall rows, 1 s\x1b[K\rall rows, 7 s\x1b[K\r\x1b[K"
 
 
 def test_short_work_shows_nothing() -> None:
