@@ -4,6 +4,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,18 @@ def test_a_launch_that_nobody_takes_is_taken_back(launch: LaunchSpec) -> None:
         with pytest.raises(MultiplexerTimeout):
             handed_over.wait_until_started(lambda: True, timeout_seconds=0.1)
     assert files(launch) == []
+
+
+def test_what_a_killed_process_left_goes_with_the_next_launch(launch: LaunchSpec) -> None:
+    folder = Path(launch.private_directory)
+    folder.mkdir(parents=True, mode=0o700)
+    now = time.time()
+    for name, age_seconds in {"launch-7-old": 4000.0, "launch-7-new": 60.0, "of-the-user": 4000.0}.items():
+        (folder / name).write_text("a prompt")
+        os.utime(folder / name, (now - age_seconds, now - age_seconds))
+    with LaunchFile(launch):
+        assert len(files(launch)) == 3
+    assert sorted(file.name for file in files(launch)) == ["launch-7-new", "of-the-user"]
 
 
 def test_a_pane_that_ends_early_is_noticed_before_the_timeout(launch: LaunchSpec) -> None:

@@ -22,6 +22,9 @@ START_TIMEOUT_SECONDS = 10.0
 _POLL_SECONDS = 0.005
 _LIFE_CHECK_SECONDS = 0.5
 _LONGEST_REASON_BYTES = 4096
+_PREFIX = "launch-"
+_STALE_SECONDS = 3600.0
+"""A file of this age was left by a process that was killed before its pane took it."""
 PANE_OWN_VARIABLES = frozenset(
     (
         *("TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "TMUX_PANE", "HERDR_ENV", "HERDR_BIN_PATH"),
@@ -48,10 +51,10 @@ class LaunchFile:
     def __enter__(self) -> "LaunchFile":
         """Write the file. Raises MultiplexerError."""
         try:
-            _secure(self._launch.private_directory)
-            self._path = os.path.join(
-                self._launch.private_directory, f"launch-{os.getpid()}-{os.urandom(8).hex()}"
-            )
+            directory = self._launch.private_directory
+            _secure(directory)
+            _sweep(directory, time.time())
+            self._path = os.path.join(directory, f"{_PREFIX}{os.getpid()}-{os.urandom(8).hex()}")
             flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
             self._descriptor = os.open(self._path, flags, 0o600)
             with open(self._descriptor, "wb", closefd=False) as file:
@@ -137,3 +140,12 @@ def _secure(directory: str) -> None:
         raise MultiplexerError(f"{directory} is not a folder of this user; remove it")
     if stat.S_IMODE(status.st_mode) & 0o077:
         os.chmod(directory, 0o700)
+
+
+def _sweep(directory: str, now_seconds: float) -> None:
+    """Remove what killed processes left: a prompt can hold secrets."""
+    for name in os.listdir(directory):
+        path = os.path.join(directory, name)
+        with contextlib.suppress(OSError):
+            if name.startswith(_PREFIX) and now_seconds - os.lstat(path).st_mtime > _STALE_SECONDS:
+                os.unlink(path)
