@@ -1,9 +1,15 @@
 """The line that says how far a long work is."""
 
 import io
+import os
+import select
+import subprocess
+from pathlib import Path
 
 import pytest
-from tests.support.waiting import wait_until
+from tests.support.database import held_by_another_process, run_sql
+from tests.support.program import SCRIPT, Program
+from tests.support.waiting import DEADLINE_SECONDS, wait_until
 
 from cafleet.cli.output import Output
 from cafleet.cli.progress import ProgressLine
@@ -68,3 +74,46 @@ def test_it_is_gone_after_an_error_too() -> None:
 def test_it_is_for_terminals_that_can_take_a_line_back() -> None:
     assert _run(io.StringIO(), 1.0) == ""
     assert _run(_Terminal(), 1.0, environ={"TERM": "dumb"}) == ""
+
+
+def _start_with_a_terminal(program: Program, *arguments: str) -> "tuple[subprocess.Popen[bytes], int]":
+    """The program, and the end of the terminal that gets its standard error."""
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [SCRIPT, *arguments], env=program.environ, stdout=subprocess.DEVNULL, stderr=theirs, cwd=program.home
+    )
+    os.close(theirs)
+    return process, ours
+
+
+def _read_until(terminal: int, wanted: bytes) -> None:
+    found = b""
+    while wanted not in found:
+        assert select.select([terminal], [], [], DEADLINE_SECONDS)[0], found
+        found += os.read(terminal, 4096)
+
+
+def test_a_doctor_who_takes_long_says_so(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    fifo, agent = tmp_path / "answer", tmp_path / "bin" / "claude"
+    os.mkfifo(fifo)
+    agent.parent.mkdir()
+    agent.write_text(f"#!/bin/sh\nread version < {fifo}\necho 1.2.3\n", encoding="utf-8")
+    agent.chmod(0o755)
+    program.environ["PATH"] = f"{agent.parent}:{program.environ['PATH']}"
+    process, terminal = _start_with_a_terminal(program, "doctor")
+    _read_until(terminal, b"\rlooking, ")
+    fifo.write_text("\n", encoding="ascii")
+    process.wait(DEADLINE_SECONDS)
+    os.close(terminal)
+
+
+def test_a_setup_that_takes_long_says_so(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    program.run("setup")
+    run_sql(program.database_path, "PRAGMA journal_mode=DELETE")  # Where a writer keeps readers out.
+    with held_by_another_process(program.database_path, "BEGIN EXCLUSIVE"):
+        process, terminal = _start_with_a_terminal(program, "setup")
+        _read_until(terminal, b"\rdatabase: at work, ")
+    process.wait(DEADLINE_SECONDS)
+    os.close(terminal)

@@ -5,6 +5,7 @@ import os
 from cafleet.cli.arguments import Command, Values, flag
 from cafleet.cli.escapes import escape
 from cafleet.cli.output import BOLD, YELLOW, Output
+from cafleet.cli.progress import ProgressLine
 from cafleet.doctor.records import Fact, Level, Report, Row, Section
 from cafleet.doctor.report import examine
 from cafleet.runtime import Runtime
@@ -12,7 +13,9 @@ from cafleet.runtime import Runtime
 
 def doctor(runtime: Runtime, values: Values, out: Output) -> int:
     """Exit code 1 where there is something to mend."""
-    report = examine(runtime, deep=values.flag("deep"), directory=_current_folder())
+    with ProgressLine(out) as line:
+        line.show("looking")
+        report = examine(runtime, deep=values.flag("deep"), directory=_current_folder())
     if out.as_json:
         out.json(_record(report))
     else:

@@ -9,6 +9,7 @@ from cafleet.assets.install import Installed, choose, install, record
 from cafleet.cli.arguments import Command, Values, option
 from cafleet.cli.known_agents import AGENT
 from cafleet.cli.output import Output, OutputClosed, OutputFailed
+from cafleet.cli.progress import ProgressLine
 from cafleet.db.migrate import SetupAction, SetupResult, setup_database
 from cafleet.errors import CafleetError, UsageError
 from cafleet.runtime import Runtime
@@ -63,7 +64,10 @@ class _Attempts:
     def make(self, name: str, step: Step, *, note: str | None = None) -> None:
         """`note`: what is to be known besides where this step fails."""
         try:
-            for line in step():
+            with ProgressLine(self._out) as progress:  # An upgrade copies the file, however large, before.
+                progress.show(f"{name}: at work")
+                done = step()
+            for line in done:
                 self._say(f"{name}: {line}")
         except CafleetError as error:
             self._say(f"{name}: failed")
