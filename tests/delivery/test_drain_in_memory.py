@@ -688,6 +688,20 @@ def test_a_paste_that_is_never_shown_is_repeated_in_the_end(team: Team, memory: 
     assert len(memory.pane(address).pasted) == 2
 
 
+def test_a_paste_that_a_blind_pane_never_shows_is_not_repeated_at_once(
+    team: Team, memory: MemoryMultiplexer
+) -> None:
+    """Each further one could stand behind the first: a pane too small for its agent's screen."""
+    address, _ = memory.add_composer(standin(ignore_pastes=True))
+    message_id = team.store(team.add("ada", address, agent=BLIND))
+    for _ in range(3):
+        assert drain_for_message(team.runtime, message_id) == deferred(NOT_SHOWN)
+    assert len(memory.pane(address).pasted) == 1
+    note_from_long_ago(team, address)
+    assert drain_for_message(team.runtime, message_id) == deferred(NOT_SHOWN)
+    assert len(memory.pane(address).pasted) == 2
+
+
 def test_an_enter_that_is_still_to_be_shown_is_not_repeated(team: Team, memory: MemoryMultiplexer) -> None:
     """Its sender was killed right after the Enter: a further one would answer whatever comes next."""
     program = Late()

@@ -96,14 +96,14 @@ class PaneChannel:
         if self._starting and reading.state is PaneState.NOT_RECOGNISED:
             # The terminal would echo the line, and the agent would never see it.
             return Told(_deferred("its agent is still starting"))
-        if _is_empty(reading) and self._lock.note == PASTED:
+        if self._lock.note == PASTED:  # Unseen in a free pane, be it empty or one that cannot be read.
             return Told(_deferred(NOT_SHOWN))
         return Told(self._paste_and_submit(line, view))
 
     def _look_for_late_paste(self, view: PaneView, reading: PaneReading) -> tuple[PaneView, PaneReading]:
         """Look again, for a while, for a line that an earlier holder of the lock pasted."""
         for pause in _LATE_PAUSES_SECONDS:
-            if not _is_empty(reading) or self._lock.note != PASTED:
+            if reading.state not in FREE or self._lock.note != PASTED:
                 break
             view = self._multiplexer.look(self._address, settle_seconds=pause)
             reading = classify(view, self._agent)
@@ -215,11 +215,6 @@ class _Step:
 
 _PASTED = frozenset({PaneState.AT_REST, PaneState.WORKING, PaneState.NOT_RECOGNISED, PaneState.DRAFT})
 """What a free pane can look like with our line in it."""
-
-
-def _is_empty(reading: PaneReading) -> bool:
-    """Whether a composer can be read, and nothing stands in it."""
-    return reading.state in FREE and reading.composer is not None
 
 
 def _holds(reading: PaneReading, line: str) -> bool:
