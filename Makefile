@@ -24,7 +24,7 @@ types: dev ## Check types, strictly
 	@$(BIN)/mypy --no-error-summary
 
 unit: dev ## Run all tests, in parallel and in random order (ARGS="-k name" narrows)
-	@$(BIN)/python -m pytest -q -n 6 $(ARGS)
+	@$(BIN)/python -m pytest -q -n 6 --dist worksteal $(ARGS)
 
 test-crowd: dev ## Let 32 processes send 25 messages each into one pane (two minutes; CROWD_MESSAGES=n)
 	@CROWD_MESSAGES=$${CROWD_MESSAGES:-25} $(BIN)/python -m pytest -q -n0 tests/faults/test_crowd.py
@@ -33,7 +33,7 @@ test-agents: dev ## Prove it with the real agent programs (1.2 GB, needs npm; lo
 	@scripts/test-agents.sh
 
 coverage: dev ## Run all tests and show which branches they miss
-	@$(BIN)/python -m pytest -q -n auto --cov --cov-report=term-missing $(ARGS)
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal --cov --cov-report=term-missing $(ARGS)
 
 bench: runtime ## Measure speed and size against yardsticks, write docs/benchmarks.md
 	@$(BIN)/python -m benchmarks

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.support import isolation
+from tests.support.memory_folder import use_memory
 from tests.support.program import end_started
 from tests.support.tmux_server import TmuxServer
 from tests.support.tmux_shim import TmuxShim
 
 isolation.isolate()
+use_memory()
 
 
 def pytest_unconfigure() -> None:
