@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.breaking import Breaker
 from tests.support.program import Program
 from tests.support.tmux_server import TmuxServer
 from tests.support.waiting import wait_until
@@ -61,11 +62,13 @@ class Team:
         assert isinstance(row[0], int)
         return row[0]
 
-    def drain(self) -> None:
-        """What anybody who waits does: type what is due."""
+    def drain(self, breaker: Breaker | None = None) -> None:
+        """What anybody who waits does: type what is due. With a `breaker` no new program need start."""
+        words = ("message", "wait", str(DIRECTOR), "--timeout", "0")
 
         def fewer() -> bool:
-            self.cafleet("message", "wait", str(DIRECTOR), "--timeout", "0")
+            done = breaker.run(*words) if breaker else self.program.run(*words)
+            assert done.code == 0, done
             return self.pending() < left
 
         while left := self.pending():

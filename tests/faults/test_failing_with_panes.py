@@ -37,7 +37,7 @@ def test_a_failing_send_tells_what_is_stored_and_what_is_typed(team: Team) -> No
             assert team.pending() == (" not notified: " in broken.stderr), broken
             codes.add(broken.code)
             untold += team.pending()
-            team.drain()
+            team.drain(breaker)
     assert codes == {0, 1}
     assert untold > 5
     typed, wanted = team.lines(), expected_lines(team)

@@ -7,27 +7,19 @@ import time
 
 import pytest
 from tests.faults.conftest import Team, expected_lines
+from tests.support.breaking import Breaker
 from tests.support.waiting import wait_until
 
 KILLS, ROUNDS = 200, 4
 """In rounds, so that they can run side by side."""
 
 
-def run_and_kill(team: Team, text: str, after_seconds: float) -> tuple[str, bool]:
-    """Start a send, kill it after a while; what it had printed by then, and whether the kill was in time."""
-    sender = team.program.start(*team.send_words(text))
-    time.sleep(after_seconds)
-    sender.send_signal(signal.SIGKILL)
-    printed, _ = sender.communicate()
-    return printed.decode(), sender.returncode == -signal.SIGKILL
-
-
-def typical_seconds(team: Team) -> float:
+def typical_seconds(team: Team, breaker: Breaker) -> float:
     """How long an undisturbed send takes here, at best."""
     took = []
     for number in range(3):
         started = time.monotonic()
-        team.cafleet(*team.send_words(f"undisturbed {number}"))
+        assert breaker.run(*team.send_words(f"undisturbed {number}")).code == 0
         took.append(time.monotonic() - started)
     return min(took)
 
@@ -36,18 +28,21 @@ def typical_seconds(team: Team) -> float:
 def test_a_killed_sender_loses_nothing_that_it_reported(team: Team, _round: int) -> None:
     seed = random.randrange(2**32)
     chance = random.Random(seed)
-    longest = typical_seconds(team)
     killed, reported, tries = 0, [], 0
-    while killed < KILLS // ROUNDS:
-        tries += 1
-        printed, in_time = run_and_kill(team, f"message {tries}", chance.uniform(0, longest))
-        # The machine's speed changes; most kills shall hit a send that is still at work.
-        longest *= 1.03 if in_time else 0.9
-        killed += in_time
-        if "Message sent." in printed:
-            reported += re.findall(r"^\[(\d+) ", printed, re.MULTILINE)
-        # Somebody drains before the next one comes, so that each message meets one kill at most.
-        team.drain()
+    with Breaker(team.program) as breaker:
+        longest = typical_seconds(team, breaker)
+        while killed < KILLS // ROUNDS:
+            tries += 1
+            words = team.send_words(f"message {tries}")
+            run = breaker.run(*words, after_seconds=chance.uniform(0, longest))
+            in_time = run.code == -signal.SIGKILL
+            # The machine's speed changes; most kills shall hit a send that is still at work.
+            longest *= 1.03 if in_time else 0.9
+            killed += in_time
+            if "Message sent." in run.stdout:
+                reported += re.findall(r"^\[(\d+) ", run.stdout, re.MULTILINE)
+            # Somebody drains before the next one comes, so that each message meets one kill at most.
+            team.drain(breaker)
 
     team.check_file()
     stored = {str(row[0]) for row in team.query("SELECT message_id FROM messages")}

@@ -28,8 +28,8 @@ def test_a_killed_sender(team: Team) -> None:
         run = broken_runs(breaker, *team.send_words("hello"))
         while broken := run():
             sent += re.findall(r"^\[(\d+) ", broken.stdout, re.MULTILINE)
-            team.drain()
-        team.drain()
+            team.drain(breaker)
+        team.drain(breaker)
     team.check_file()
     stored = {str(row[0]) for row in team.query("SELECT message_id FROM messages")}
     assert set(sent) <= stored
@@ -200,7 +200,7 @@ def test_a_killed_prompt_or_ping_is_joined_with_nothing(team: Team, words: tuple
             after = breaker.run(*team.send_words(f"after step {at}"))
             assert after.code == 0, after
             assert "draft" not in after.stderr, broken.step
-            team.drain()
+            team.drain(breaker)
     own = [line for line in team.lines() if line not in expected_lines(team)]
     assert set(typed) <= set(own), "reported but not submitted"
     assert all(line.startswith("[cafleet ping]" if words == ("ping",) else "go on ") for line in own)

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 from tests.support.program import SCRIPT, Program
 
 _SERVER = r"""
-import errno, io, json, os, re, signal, sqlite3, sys
+import errno, io, json, os, re, signal, sqlite3, sys, time
 import cafleet.cli.main as program
 from cafleet.cli import commands
 for module, _, _ in commands.COMMANDS.values():
@@ -118,6 +118,9 @@ for line in sys.stdin:
             child()
         finally:
             os._exit(99)
+    if order["after"] is not None:
+        time.sleep(order["after"])
+        os.kill(pid, signal.SIGKILL)
     print(os.waitpid(pid, 0)[1], flush=True)
 """
 
@@ -169,18 +172,26 @@ class Breaker:
         *argv: str,
         at: int | None = None,
         only: str = "",
+        after_seconds: float | None = None,
         environ: Mapping[str, str] | None = None,
         ticks: int = 1,
     ) -> Broken:
         """One command, broken at step number `at` of those whose description matches `only`.
 
+        `after_seconds`: it is killed then instead, wherever it is.
         `ticks`: after how many a monitor loop is asked to end; it hardly rests between them.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         re.compile(only)
-        order = {"argv": argv, "at": at, "only": only, "how": self._how, "environ": dict(environ or {})}
-        order["ticks"] = ticks
+        order: dict[str, object] = {
+            "argv": argv,
+            "at": at,
+            "only": only,
+            "how": self._how,
+            "environ": dict(environ or {}),
+        }
+        order |= {"ticks": ticks, "after": after_seconds}
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
         status = int(self._process.stdout.readline())
