@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from tests.support.database import run_sql
 from tests.support.mcp_process import McpProcess
-from tests.support.program import Program, seed_team
+from tests.support.program import SCRIPT, Program, seed_team
 from tests.support.running_loop import running_loop
+from tests.support.tmux_server import TmuxServer
 from tests.support.waiting import DEADLINE_SECONDS, wait_until
 from tests.support.web_server import WebServer
 
@@ -94,12 +95,32 @@ def mcp(program: Program) -> Iterator[End]:
         yield end
 
 
+@contextlib.contextmanager
+def dashboard(program: Program) -> Iterator[End]:
+    """In a pane, since it needs a terminal."""
+    server = TmuxServer().start()
+    environ = [f"{name}={value}" for name, value in program.environ.items()]
+    script = '"$0" top; echo "left: $?."; cat'
+    pane = server.add_pane("env", "-i", *environ, "TERM=screen", "/bin/sh", "-c", script, SCRIPT)
+
+    def end() -> tuple[int, str]:
+        said, _, code = server.wait_for_text(pane, "left: ").partition("left: ")
+        return int(code.partition(".")[0]), said.strip()
+
+    try:
+        server.wait_for_text(pane, "q Quit")
+        yield end
+    finally:
+        server.stop()
+
+
 PROCESSES: dict[str, Callable[[Program], contextlib.AbstractContextManager[End]]] = {
     "monitor": monitor,
     "listen": lambda program: waiter(program, "message", "listen", "2"),
     "wait": lambda program: waiter(program, "message", "wait", "2"),
     "web server": web,
     "MCP server": mcp,
+    "dashboard": dashboard,
 }
 
 
