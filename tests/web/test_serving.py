@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,6 +107,32 @@ def test_a_signal_ends_it_in_order_while_it_starts(own_server: OwnServer, number
         process.send_signal(number)
         _, errors = process.communicate(timeout=DEADLINE_SECONDS)
     assert (process.returncode, errors) == (0, "")
+
+
+def test_a_second_signal_ends_it_although_a_call_is_under_way(own_server: OwnServer) -> None:
+    server, _ = own_server()
+    command = [SCRIPT, "server", "--port", "0"]
+    with subprocess.Popen(
+        command, env=server.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        match = re.search(r":(\d+)/", process.stdout.readline())
+        assert match is not None
+        with socket.create_connection(("127.0.0.1", int(match[1])), timeout=DEADLINE_SECONDS) as client:
+            client.sendall(
+                b"POST /api/messages/send HTTP/1.1\r\nHost: localhost\r\nX-Fleet-Id: 1\r\n"
+                b"Content-Type: application/json\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n"
+            )
+            assert client.recv(100).startswith(b"HTTP/1.1 100 ")  # Its body is awaited.
+            deadline = time.monotonic() + DEADLINE_SECONDS
+            while process.poll() is None and time.monotonic() < deadline:
+                process.send_signal(signal.SIGINT)
+                time.sleep(0.05)
+            answer = client.recv(10_000)
+        _, errors = process.communicate(timeout=DEADLINE_SECONDS)
+    assert (process.returncode, errors) == (0, "")
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"the server ended before this call did" in answer
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,5 +1,6 @@
 """The routes of the server and how errors become answers (SPEC 10)."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
@@ -142,10 +143,13 @@ def _dispatch(
 ) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         endpoint = methods["GET" if request.method == "HEAD" else request.method]
-        call = await read_call(request, fleet=endpoint.fleet, query=endpoint.query, body=endpoint.body)
         workers = readers if endpoint.method == "GET" else writers
-        # Encoding is the worker's job too: a listing can be large.
-        return await workers.run(lambda runtime: _json(endpoint.handler(runtime, call)))
+        try:
+            call = await read_call(request, fleet=endpoint.fleet, query=endpoint.query, body=endpoint.body)
+            # Encoding is the worker's job too: a listing can be large.
+            return await workers.run(lambda runtime: _json(endpoint.handler(runtime, call)))
+        except asyncio.CancelledError:  # The server ends, and will not wait for this call any more.
+            return _detail(503, "the server ended before this call did", {"Connection": "close"})
 
     return handle
 

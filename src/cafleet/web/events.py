@@ -302,6 +302,8 @@ class EventStream:
             while (chunk := await self._subscriber.next_chunk()) is not None:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except asyncio.CancelledError:
+            pass  # The server ends, and this reader takes nothing: there is nobody to tell.
         finally:
             watcher.cancel()
             self._hub.release(self._subject, self._subscriber)

@@ -152,9 +152,10 @@ class _Server(uvicorn.Server):
         self._hub, self._signals = hub, signals
 
     def stop(self) -> None:
-        """End the streams, then the server. From the loop's thread."""
+        """End the streams, then the server; at the second time the calls, too. From the loop's thread."""
         if self.should_exit:
-            self.force_exit = True
+            for call in self.server_state.tasks:
+                call.cancel()
         self.should_exit = True
         self._hub.close()
 
