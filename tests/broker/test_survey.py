@@ -75,6 +75,23 @@ def test_a_survey_says_what_is_held_and_why(world: World) -> None:
     assert not any(world.multiplexer.pane(world.pane(one)).touched for one in (free, reading))
 
 
+def test_a_survey_tells_a_prompt_that_was_not_submitted_from_a_persons_words(world: World) -> None:
+    fleet_id = world.fleet().fleet_id
+    stuck = world.member(fleet_id, "stuck")
+    pane = world.multiplexer.pane(world.pane(stuck))
+    pane.program = ComposerProgram(claude_screen, eat_enters=3)
+    pane.program.show(pane)
+    assert (
+        prompt_member(world.runtime, stuck.member_id, "go on").notification.state is NotificationState.FAILED
+    )
+    _hold(world, stuck)
+    why = "a line of cafleet's stands in its composer, not submitted yet"
+    assert _survey(world, fleet_id)[stuck.member_id].why_held == why
+    pane.program.composer = "go on with"
+    pane.program.show(pane)
+    assert _survey(world, fleet_id)[stuck.member_id].why_held == "a draft stands in its composer"
+
+
 def test_a_survey_tells_a_line_that_was_not_submitted_from_a_persons_words(world: World) -> None:
     """Field case A3: whoever looks must not look for a person who typed this."""
     fleet_id = world.fleet().fleet_id

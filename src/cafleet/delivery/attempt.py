@@ -18,6 +18,7 @@ from cafleet.delivery.eligibility import NOTIFIED, verdict
 from cafleet.delivery.line import (
     OwnLine,
     comparable,
+    fingerprint,
     is_line_of,
     is_tail_of,
     joined_lines,
@@ -31,7 +32,7 @@ from cafleet.delivery.pane_state import PaneReading
 from cafleet.errors import CafleetError, DatabaseError, MultiplexerTimeout, PaneBusy
 from cafleet.models import Member, MemberStatus, Notification, NotificationState, Placement
 from cafleet.multiplexer.base import PaneAddress
-from cafleet.multiplexer.pane_lock import PaneLock, pane_lock
+from cafleet.multiplexer.pane_lock import PaneLock, mark_left, pane_lock
 from cafleet.runtime import Runtime
 
 _MOST_MOVES = 3
@@ -97,7 +98,12 @@ def type_plain_line(runtime: Runtime, member: Member, line: str, lock_seconds: f
 def is_left_over(runtime: Runtime, placement: Placement, reading: PaneReading) -> bool:
     """Whether what stands in the placement's composer is a line of cafleet's that is still to be
     submitted, and no person's words: the next attempt finishes it."""
-    return any(_recognise(runtime, placement, text) is not None for text in reading.texts)
+    directory, address = runtime.config.data_directory, _address(placement)
+    mark = mark_left(directory, placement.backend, address)
+    return any(
+        fingerprint(text) == mark or _recognise(runtime, placement, text) is not None
+        for text in reading.texts
+    )
 
 
 class _LockBusy(PaneBusy):

@@ -92,7 +92,7 @@ class PaneLock:
     @property
     def note(self) -> str:
         """The first pane's note, while it holds; else empty."""
-        return self._read(0, _LONGEST_NOTE_SECONDS)
+        return _read(self._held[0], 0, _LONGEST_NOTE_SECONDS)
 
     def leave_note(self, text: str, seconds: float) -> None:
         """Tell whoever holds the first pane's lock within `seconds` (at most 60), `text` being a word."""
@@ -101,20 +101,11 @@ class PaneLock:
     @property
     def mark(self) -> str:
         """The first pane's mark, for ten minutes; else empty."""
-        return self._read(_NOTE_BYTES, _MARK_SECONDS)
+        return _read(self._held[0], _NOTE_BYTES, _MARK_SECONDS)
 
     def leave_mark(self, text: str) -> None:
         """Which line is under way, `text` being a word. It stays where a further note is left."""
         self._write(_NOTE_BYTES, text, _MARK_SECONDS)
-
-    def _read(self, offset: int, longest_seconds: float) -> str:
-        content = os.pread(self._held[0], _NOTE_BYTES, offset).decode("ascii", "replace")
-        text, _, until = content.rstrip().rpartition(" ")
-        try:
-            left_seconds = float(until) - time.monotonic()
-        except ValueError:
-            return ""
-        return text if 0 < left_seconds < longest_seconds + 1 else ""  # What is written is rounded.
 
     def _write(self, offset: int, text: str, seconds: float) -> None:
         """One write of a fixed size, which a kill cannot cut; not synced, as no pane outlives the machine."""
@@ -159,6 +150,18 @@ def lock_path(data_directory: str, backend: str, address: PaneAddress) -> str:
     return os.path.join(data_directory, "locks", name + ".lock")
 
 
+def mark_left(data_directory: str, backend: str, address: PaneAddress) -> str:
+    """The pane's mark as it is now, for who only looks and takes no lock; else empty."""
+    try:
+        descriptor = os.open(lock_path(data_directory, backend, address), os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return ""
+    try:
+        return _read(descriptor, _NOTE_BYTES, _MARK_SECONDS)
+    finally:
+        os.close(descriptor)
+
+
 def sweep_locks(data_directory: str, now_seconds: float, stale_seconds: float = _STALE_SECONDS) -> int:
     """Remove lock files that nobody took for `stale_seconds`; returns how many.
 
@@ -192,6 +195,16 @@ def sweep_locks(data_directory: str, now_seconds: float, stale_seconds: float = 
 def _escape(text: str) -> str:
     """A part of a file name: ASCII letters, digits, `.` and `_` as they are, the rest as `=hh=`."""
     return "".join(c if c.isascii() and (c.isalnum() or c in "._") else f"={ord(c):x}=" for c in text)
+
+
+def _read(descriptor: int, offset: int, longest_seconds: float) -> str:
+    content = os.pread(descriptor, _NOTE_BYTES, offset).decode("ascii", "replace")
+    text, _, until = content.rstrip().rpartition(" ")
+    try:
+        left_seconds = float(until) - time.monotonic()
+    except ValueError:
+        return ""
+    return text if 0 < left_seconds < longest_seconds + 1 else ""  # What is written is rounded.
 
 
 def _lock(path: str, deadline: float) -> int:
