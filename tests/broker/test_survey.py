@@ -81,9 +81,8 @@ def test_a_survey_tells_a_prompt_that_was_not_submitted_from_a_persons_words(wor
     pane = world.multiplexer.pane(world.pane(stuck))
     pane.program = ComposerProgram(claude_screen, eat_enters=3)
     pane.program.show(pane)
-    assert (
-        prompt_member(world.runtime, stuck.member_id, "go on").notification.state is NotificationState.FAILED
-    )
+    typed = panes.prompt_member(world.runtime, stuck.member_id, "go on")
+    assert typed.notification.state is NotificationState.FAILED
     _hold(world, stuck)
     why = "a line of cafleet's stands in its composer, not submitted yet"
     assert _survey(world, fleet_id)[stuck.member_id].why_held == why
