@@ -266,6 +266,16 @@ def test_a_database_that_others_can_read(machine: Machine) -> None:
     assert found == [(f"others can read the messages in {path}", f"chmod 600 {path}")]
 
 
+def test_what_mends_a_file_can_be_pasted_into_a_shell(machine: Machine) -> None:
+    path = machine.home / "our data" / "it's.db"
+    machine.program.environ["CAFLEET_DATABASE_URL"] = f"sqlite:///{path}"
+    assert machine.program.run("setup").code == 0
+    path.chmod(0o644)
+    ((_, mend),) = issues(machine.sections(code=1)["database"])
+    subprocess.run(["sh", "-c", mend], check=True)
+    assert issues(machine.sections(code=0)["database"]) == []
+
+
 def test_a_database_that_is_refused_says_nothing_of_assets(machine: Machine) -> None:
     """What is installed is recorded in it: 'not installed' would send its reader the wrong way."""
     change(machine, "PRAGMA application_id = 7")

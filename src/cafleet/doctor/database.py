@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from shlex import quote
 
 from cafleet.db import health
 from cafleet.db.diagnosis import DatabaseState, Diagnosis, diagnose
@@ -71,13 +72,13 @@ def _of_state(path: str, diagnosis: Diagnosis) -> list[Finding]:
     detail = f": {diagnosis.detail}" if diagnosis.detail else ""
     if diagnosis.state is DatabaseState.LEGACY and detail:
         mend = _MENDS[DatabaseState.FOREIGN][1]  # It cannot be imported either.
-    return [issue(text + detail, mend.format(path=path))]
+    return [issue(text + detail, mend.format(path=quote(path)))]
 
 
 def _of_access(runtime: Runtime, path: str) -> list[Finding]:
     folder = os.path.dirname(path)
     findings = [
-        issue(f"{target} cannot be written: nothing can be sent", f"chmod u+w {target}")
+        issue(f"{target} cannot be written: nothing can be sent", f"chmod u+w {quote(target)}")
         for target in (path, folder)
         if not (stat.S_IMODE(os.stat(target).st_mode) & stat.S_IWUSR or os.access(target, os.W_OK))
     ]
@@ -86,7 +87,7 @@ def _of_access(runtime: Runtime, path: str) -> list[Finding]:
         findings.append(issue(text, f"mount it writable; in a sandbox: {grants(runtime)}"))
     mode = stat.S_IMODE(os.stat(path).st_mode)
     if mode & 0o077:
-        findings.append(issue(f"others can read the messages in {path}", f"chmod 600 {path}"))
+        findings.append(issue(f"others can read the messages in {path}", f"chmod 600 {quote(path)}"))
     return findings
 
 
@@ -121,5 +122,5 @@ def _unusable(path: str, error: DatabaseError) -> Finding:
     if isinstance(error, DatabaseNeedsOtherLog):
         return issue(str(error), "cafleet setup")
     if isinstance(error, DatabaseBusy):
-        return issue(str(error), f"where that goes on, end what holds it: fuser -v {path}")
+        return issue(str(error), f"where that goes on, end what holds it: fuser -v {quote(path)}")
     return issue(str(error), f"make {path} and its folder readable and writable for you, then look again")
