@@ -90,6 +90,7 @@ def test_it_is_suspended_and_comes_back(tmux_servers: Callable[..., TmuxServer],
     tmux_server.wait_for_text(pane, "Stopped")
     program.run("message", "send", "--from", "1", "--to", "2", "sent meanwhile")
     tmux_server.run("send-keys", "-t", pane, "fg", "Enter")
+    tmux_server.wait_for_text(pane, "1 team (3)")
     tmux_server.wait_for_text(pane, "sent meanwhile")
     tmux_server.run("send-keys", "-t", pane, "q")
     tmux_server.wait_for_text(pane, "$ fg")

@@ -114,6 +114,7 @@ class Dashboard(App[BaseException | None]):
     def on_mount(self) -> None:
         self._tables["roster"].focus()
         self._follower.start()
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))  # The shell wrote on it.
         if not self.is_headless:
             loop = asyncio.get_running_loop()
             for number in STOPS:
