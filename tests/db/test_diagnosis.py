@@ -100,6 +100,7 @@ def refused(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Datab
 def check_refused_untouched(path: Path, state: DatabaseState) -> None:
     before = folder_state(path.parent)
     listing = sorted(os.listdir(path.parent))
+    changed = [os.stat(place).st_mtime_ns for place in (path.parent, path)]
     assert diagnose(str(path)).state is state
     database = Database(str(path), busy_timeout_seconds=0.1)
     for use in (database.guard, database.read().__enter__, database.write().__enter__):
@@ -107,6 +108,8 @@ def check_refused_untouched(path: Path, state: DatabaseState) -> None:
             use()
     assert folder_state(path.parent) == before
     assert sorted(os.listdir(path.parent)) == listing
+    # Not even for a moment: files that come and go again change the folder's time.
+    assert [os.stat(place).st_mtime_ns for place in (path.parent, path)] == changed
 
 
 def test_a_refused_file_stays_as_it_is(refused: tuple[Path, DatabaseState]) -> None:
