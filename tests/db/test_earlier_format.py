@@ -222,6 +222,14 @@ def test_a_log_of_a_killed_writer_comes_over_too(source: Path, target: Path) -> 
         target.unlink()
 
 
+def test_nothing_appears_beside_a_source_in_log_mode(source: Path, target: Path) -> None:
+    run_sql(source, "PRAGMA journal_mode=WAL")
+    before, changed = folder_state(source.parent), source.parent.stat().st_mtime_ns
+    bring_over(source, target)
+    assert folder_state(source.parent) == before
+    assert source.parent.stat().st_mtime_ns == changed  # Not even for a moment.
+
+
 def test_the_journal_of_a_killed_writer_is_played_back_on_a_copy(source: Path, target: Path) -> None:
     big = "UPDATE messages SET text = hex(zeroblob(300000))"
     kill_while_writing(source, big, commit=False)
