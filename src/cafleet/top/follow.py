@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cafleet.broker.survey import PaneReport
 from cafleet.errors import DatabaseBusy
 from cafleet.runtime import Runtime
-from cafleet.top.snapshot import Snapshot, Wanted, take
+from cafleet.top.snapshot import FleetView, Snapshot, Wanted, take
 
 CHECK_SECONDS = 0.25
 """How soon the person's own choices are noticed."""
@@ -23,9 +23,14 @@ SURVEY_SECONDS = 2.0
 class _Survey(NamedTuple):
     """The panes, when they were last looked at."""
 
-    fleet_id: int | None
+    fleet_id: int
     at: float
     panes: dict[int, PaneReport]
+
+    def covers(self, view: FleetView) -> bool:
+        """Whether it has all that is shown: another fleet may be shown than a moment ago, or somebody new."""
+        placed = (e.member.member_id for e in view.roster if e.member.placement is not None)
+        return view.fleet.fleet_id == self.fleet_id and all(member in self.panes for member in placed)
 
 
 class Follower:
@@ -85,13 +90,15 @@ class Follower:
     def _take(self, runtime: Runtime) -> Snapshot:
         wanted, now = self._wanted, time.monotonic()
         survey = self._survey
-        if survey is not None and (survey.fleet_id != wanted.fleet_id or now - survey.at >= SURVEY_SECONDS):
+        if survey is not None and now - survey.at >= SURVEY_SECONDS:
             survey = None
         snapshot = take(runtime, wanted, None if survey is None else survey.panes)
+        if survey is not None and snapshot.view is not None and not survey.covers(snapshot.view):
+            survey, snapshot = None, take(runtime, wanted, None)
         if survey is not None:
             self._due = survey.at + SURVEY_SECONDS  # What was held or lost since is still to be seen.
         else:
             self._due = now + PATIENCE_SECONDS
             if snapshot.view is not None:
-                self._survey = _Survey(wanted.fleet_id, time.monotonic(), snapshot.view.panes)
+                self._survey = _Survey(snapshot.view.fleet.fleet_id, time.monotonic(), snapshot.view.panes)
         return snapshot
