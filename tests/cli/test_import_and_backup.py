@@ -42,7 +42,8 @@ def test_a_file_comes_over_and_its_messages_can_be_read(bare_program: Program, e
         "monitor_runtime\t1\t1\t0\t0",
         "Not kept, has no place any more: asset_installs, 1 rows.",
         "Not kept, has no place any more: monitor_config, 1 rows.",
-        "Left out, 2 placements: these fleets can be read, and are ended with 'cafleet fleet delete'."
+        "Left out, 2 placements: 'cafleet fleet list' does not show fleets without panes. Read them with"
+        " 'cafleet fleet show' and 'cafleet message poll', end them with 'cafleet fleet delete'."
         " New work takes a new fleet.",
         "Members 55 stand in for those that messages name and the file lacks.",
         "1 canceled messages count as acknowledged now.",
@@ -55,6 +56,9 @@ def test_a_file_comes_over_and_its_messages_can_be_read(bare_program: Program, e
         (9, 55, "from somebody long gone")
     ]
     assert bare_program.run("message", "ack", "9").code == 0
+    assert bare_program.run("fleet", "list").stdout == "No fleets found.\n"
+    assert bare_program.run("fleet", "show", "3").code == 0
+    assert bare_program.run("fleet", "delete", "3").code == 0
 
 
 def test_json_has_the_same_facts(bare_program: Program, earlier: Path) -> None:

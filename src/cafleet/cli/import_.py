@@ -98,7 +98,8 @@ def _remarks(report: ImportReport, kept_placements: bool) -> list[str]:
         lines.append(f"Left out, {placements.left_out} placements of members that are not active.")
     elif placements.left_out:
         lines.append(
-            f"Left out, {placements.left_out} placements: these fleets can be read, and are ended with"
+            f"Left out, {placements.left_out} placements: 'cafleet fleet list' does not show fleets without"
+            " panes. Read them with 'cafleet fleet show' and 'cafleet message poll', end them with"
             " 'cafleet fleet delete'. New work takes a new fleet."
         )
     for what, ids in (
