@@ -40,13 +40,13 @@ def test_a_file_comes_over_and_its_messages_can_be_read(bare_program: Program, e
         "member_placements\t2\t0\t0\t2",
         "messages\t5\t5\t0\t0",
         "monitor_runtime\t1\t1\t0\t0",
-        "Not kept, has no place any more: asset_installs, 1 rows.",
-        "Not kept, has no place any more: monitor_config, 1 rows.",
-        "Left out, 2 placements: 'cafleet fleet list' does not show fleets without panes. Read them with"
+        "Not kept, has no place any more: asset_installs (rows: 1).",
+        "Not kept, has no place any more: monitor_config (rows: 1).",
+        "Placements left out: 2. 'cafleet fleet list' does not show fleets without panes. Read them with"
         " 'cafleet fleet show' and 'cafleet message poll', end them with 'cafleet fleet delete'."
         " New work takes a new fleet.",
         "Members 55 stand in for those that messages name and the file lacks.",
-        "1 canceled messages count as acknowledged now.",
+        "Canceled messages, which count as acknowledged now: 1.",
         "Next: 'cafleet setup' installs this version's skills.",
     ]
     assert folder_state(earlier.parent) == before
@@ -81,7 +81,7 @@ def test_json_has_the_same_facts(bare_program: Program, earlier: Path) -> None:
 def test_placements_of_members_that_left_are_told_of(bare_program: Program, earlier: Path) -> None:
     run_sql(earlier, "UPDATE members SET status = 'deregistered' WHERE member_id = 2")
     done = bare_program.run("import", str(earlier), "--keep-placements")
-    assert "Left out, 1 placements of members that are not active.\n" in done.stdout
+    assert "Placements left out, of members that are not active: 1.\n" in done.stdout
 
 
 @pytest.mark.parametrize("version", [1, 9])

@@ -91,14 +91,14 @@ def _show(report: ImportReport, kept_placements: bool, out: Output) -> None:
 def _remarks(report: ImportReport, kept_placements: bool) -> list[str]:
     """What a reader of the counts may wonder about."""
     lines = [
-        f"Not kept, has no place any more: {table}, {rows} rows." for table, rows in report.not_kept.items()
+        f"Not kept, has no place any more: {table} (rows: {rows})." for table, rows in report.not_kept.items()
     ]
     placements = next(table for table in report.tables if table.table == "member_placements")
     if placements.left_out and kept_placements:
-        lines.append(f"Left out, {placements.left_out} placements of members that are not active.")
+        lines.append(f"Placements left out, of members that are not active: {placements.left_out}.")
     elif placements.left_out:
         lines.append(
-            f"Left out, {placements.left_out} placements: 'cafleet fleet list' does not show fleets without"
+            f"Placements left out: {placements.left_out}. 'cafleet fleet list' does not show fleets without"
             " panes. Read them with 'cafleet fleet show' and 'cafleet message poll', end them with"
             " 'cafleet fleet delete'. New work takes a new fleet."
         )
@@ -112,7 +112,7 @@ def _remarks(report: ImportReport, kept_placements: bool) -> list[str]:
         if ids:
             lines.append(what.format(_ids(ids)))
     if report.canceled_messages:
-        lines.append(f"{report.canceled_messages} canceled messages count as acknowledged now.")
+        lines.append(f"Canceled messages, which count as acknowledged now: {report.canceled_messages}.")
     return lines
 
 
