@@ -720,7 +720,7 @@ def test_an_attached_client_keeps_seeing_what_it_saw(
 
 def test_a_frozen_server_is_a_timeout(tmux_server: TmuxServer) -> None:
     here = tmux_server.address("%0")
-    multiplexer = Tmux(tmux_server.environ("%0"), timeout_seconds=0.3)
+    multiplexer = Tmux(tmux_server.environ("%0"), timeout_seconds=1.5)
     tmux_server.freeze()
     try:
         for act in (
