@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.support.tmux_server import IDLE, Recorder, TmuxServer
 from tests.support.tmux_shim import TmuxShim
-from tests.support.waiting import DEADLINE_SECONDS
+from tests.support.waiting import DEADLINE_SECONDS, has_ended, wait_until
 
 from cafleet.errors import MultiplexerError, PaneGone
 from cafleet.multiplexer.base import LaunchSpec, PaneAddress
@@ -157,3 +157,25 @@ def test_a_hook_that_fails_as_well_hides_no_failure(
     with pytest.raises(MultiplexerError, match="no buffer"):
         multiplexer.paste(pane, "text", settle_seconds=0.0)
     assert recorder.received() == b""
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        Tmux.focus,
+        lambda tmux, pane: tmux.press_enter(pane, settle_seconds=0.0),
+        Tmux.look,
+        lambda tmux, pane: tmux.capture(pane, lines=1),
+    ],
+    ids=["focus", "press_enter", "look", "capture"],
+)
+def test_a_server_that_ends_in_the_middle_of_a_call_has_not_done_it(
+    tmux_server: TmuxServer, multiplexer: Tmux, act: Callable[[Tmux, PaneAddress], object]
+) -> None:
+    """Its client then ends without a word, and with exit status 0."""
+    for command in ("list-panes", "send-keys"):
+        tmux_server.run("set-hook", "-g", f"after-{command}", "run-shell 'kill #{pid}; exec sleep 1'")
+    pane, server_pid = tmux_server.address("%0"), tmux_server.pid
+    with pytest.raises(PaneGone, match="server"):
+        act(multiplexer, pane)
+    wait_until(lambda: has_ended(server_pid))

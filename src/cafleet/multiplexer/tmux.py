@@ -30,7 +30,8 @@ from cafleet.multiplexer.tmux_layout import placings
 LONGEST_CAPTURE_LINES = 100_000
 _REFUSED, _TYPED, _ANSWERED = "cafleet:refused", "cafleet:typed", "cafleet:answered"
 """Lines that tmux prints: a guard did not hold; it did, and the pane was typed into; every command of
-the call was done. Its exit status alone does not tell, since a hook of the user's that fails sets it, too."""
+the call was done. Its exit status does not tell: a hook of the user's that fails sets it, and a server that
+ends in the middle of a call does not."""
 _OUTER_HERDR = "HERDR_*"
 """A tmux server that was started in a herdr pane hands that pane's variables on; they are not true here."""
 
@@ -241,8 +242,7 @@ class Tmux:
             timeout_seconds=self._timeout_seconds + extra_seconds,
             text=text,
         )
-        output = finished.output.removesuffix(f"{_ANSWERED}\n")
-        done = output != finished.output and (not proofs or output.partition("\n")[0] in proofs)
-        if finished.status != 0 and not done:
+        output, answered, _ = finished.output.rpartition(f"{_ANSWERED}\n")
+        if not answered or (proofs and output.partition("\n")[0] not in proofs):
             raise formats.error_of(server, finished)
         return output

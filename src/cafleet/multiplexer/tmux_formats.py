@@ -157,6 +157,8 @@ def error_of(server: Server, finished: child.Finished) -> MultiplexerError:
     """What a tmux process that failed has said: PaneGone where pane or server are no more."""
     said = [line.strip() for line in finished.errors.splitlines() if line.strip()]
     words = screen_text.printable(said[-1]) if said else f"exit status {finished.status}"
+    if not said and finished.status == 0:
+        words = _SERVER_MISSING[-1]  # It was told to end, and its clients then end without a word.
     if words.startswith(_PANE_MISSING):
         return PaneGone(f"pane {words.rpartition(' ')[2]} is gone")
     missing_socket = words.startswith("error connecting to") and any(why in words for why in _SOCKET_MISSING)
