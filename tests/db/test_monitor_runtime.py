@@ -22,8 +22,10 @@ def test_a_row_is_claimed_beaten_woken_cleared_and_reclaimed(tmp_path: Path) -> 
         assert monitor_runtime.request_wake(conn, fleet, "t2")
         assert monitor_runtime.request_wake(conn, fleet, "t3")
         assert monitor_runtime.get(conn, fleet) == claimed._replace(last_tick_at="t2", wake_requested_at="t3")
-        assert monitor_runtime.stamp_wake(conn, fleet, pid=7, started_at="t1", at="t4")
         woken = claimed._replace(last_tick_at="t2", last_wake_at="t4")
+        assert monitor_runtime.stamp_wake(conn, fleet, pid=7, started_at="t1", at="t4", request="t2")
+        assert monitor_runtime.get(conn, fleet) == woken._replace(wake_requested_at="t3")
+        assert monitor_runtime.stamp_wake(conn, fleet, pid=7, started_at="t1", at="t4", request="t3")
         assert monitor_runtime.get(conn, fleet) == woken
 
         assert monitor_runtime.set_wake_interval(conn, fleet, 0)
@@ -48,7 +50,7 @@ def test_a_loop_that_was_displaced_changes_nothing(tmp_path: Path) -> None:
         monitor_runtime.claim(conn, fleet, pid=7, at="t2", tick_seconds=5, wake_interval_seconds=600)
         now = monitor_runtime.get(conn, fleet)
         assert not monitor_runtime.heartbeat(conn, fleet, pid=7, started_at="t1", at="t3")
-        assert not monitor_runtime.stamp_wake(conn, fleet, pid=7, started_at="t1", at="t3")
+        assert not monitor_runtime.stamp_wake(conn, fleet, pid=7, started_at="t1", at="t3", request=None)
         assert not monitor_runtime.clear(conn, fleet, pid=7, started_at="t1")
         assert not monitor_runtime.clear(conn, fleet, pid=8, started_at="t2")
         assert monitor_runtime.get(conn, fleet) == now

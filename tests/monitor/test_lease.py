@@ -144,7 +144,7 @@ def test_a_row_with_our_own_number_is_of_a_loop_before_us(watched: WatchedFleet)
 
 def test_a_stale_row_is_reclaimed(watched: WatchedFleet, other_pid: int) -> None:
     first = claim(watched.runtime, watched.fleet_id, Cadence(5, 60), pid=other_pid)
-    first.stamp_wake("2026-03-01T12:00:00.000000+00:00")
+    first.stamp_wake("2026-03-01T12:00:00.000000+00:00", None)
     monitors.request_wake(watched.runtime, watched.fleet_id)
     watched.clock.advance(20)
     lease = claim(watched.runtime, watched.fleet_id, Cadence(6))
@@ -163,7 +163,7 @@ def test_a_stale_row_is_reclaimed(watched: WatchedFleet, other_pid: int) -> None
 
 def test_an_ordinary_end_keeps_cadence_wake_and_request(watched: WatchedFleet) -> None:
     lease = claim(watched.runtime, watched.fleet_id, Cadence(7, 60))
-    lease.stamp_wake("2026-03-01T12:00:00.000000+00:00")
+    lease.stamp_wake("2026-03-01T12:00:00.000000+00:00", None)
     monitors.request_wake(watched.runtime, watched.fleet_id)
     before = watched.row()
     lease.release()
@@ -177,7 +177,7 @@ def test_a_displaced_loop_leaves_the_row_to_the_new_owner(watched: WatchedFleet,
     theirs = watched.row()
     with pytest.raises(MonitorDisplaced, match=f"pid {other_pid} took its place"):
         old.beat()
-    old.stamp_wake("2026-03-01T12:00:00.000000+00:00")
+    old.stamp_wake("2026-03-01T12:00:00.000000+00:00", None)
     old.release()
     assert watched.row() == theirs
 

@@ -221,7 +221,7 @@ def test_a_clock_that_steps_back_delays_no_wake(watched: WatchedFleet) -> None:
 
 
 def test_a_last_wake_in_the_future_is_waited_out_for_one_interval(watched: WatchedFleet) -> None:
-    claim(watched.runtime, watched.fleet_id, Cadence()).stamp_wake("2026-03-01T18:00:00.000000+00:00")
+    claim(watched.runtime, watched.fleet_id, Cadence()).stamp_wake("2026-03-01T18:00:00.000000+00:00", None)
     loop = watched.loop(Cadence(5, 60))
     watched.ticks(loop, 12)
     assert _woken(watched) == 0
@@ -239,7 +239,7 @@ def test_a_clock_that_steps_forward_wakes_once(watched: WatchedFleet) -> None:
 
 @pytest.mark.parametrize("last_wake", ["", "soon"])
 def test_an_unreadable_last_wake_counts_as_none(watched: WatchedFleet, last_wake: str) -> None:
-    claim(watched.runtime, watched.fleet_id, Cadence()).stamp_wake(last_wake)
+    claim(watched.runtime, watched.fleet_id, Cadence()).stamp_wake(last_wake, None)
     loop = watched.loop(Cadence(5, 20))
     watched.ticks(loop, 4)
     assert _woken(watched) == 0
@@ -292,6 +292,21 @@ def test_a_request_that_came_before_the_wake_could_be_recorded_is_met_too(watche
     assert watched.row().wake_requested_at is None
     impatient.close()
     blocker.close()
+
+
+def test_a_request_that_comes_while_a_wake_is_typed_is_met_by_a_further_one(watched: WatchedFleet) -> None:
+    """What has happened in between may be what the request is about."""
+    lease = claim(watched.runtime, watched.fleet_id, Cadence(5, 0))
+    wake = Wake(watched.runtime, lease, watched.journal, lambda: watched.monotonic_seconds)
+    monitors.request_wake(watched.runtime, watched.fleet_id)
+    row = lease.beat()
+    watched.pass_time(1)
+    monitors.request_wake(watched.runtime, watched.fleet_id)
+    for count in (1, 2, 2):
+        wake.run_once(row)
+        assert _woken(watched) == count
+        row = lease.beat()
+    assert row.wake_requested_at is None
 
 
 def test_a_wake_that_was_left_in_the_composer_is_finished_and_not_repeated(watched: WatchedFleet) -> None:

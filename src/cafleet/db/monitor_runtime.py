@@ -53,19 +53,11 @@ def clear(conn: Connection, fleet_id: int, *, pid: int, started_at: str) -> bool
     return conn.execute(statement, (fleet_id, pid, started_at)).rowcount == 1
 
 
-def stamp_wake(conn: Connection, fleet_id: int, *, pid: int, started_at: str, at: str) -> bool:
-    """A delivered wake: stamps it and clears the request in one write; False as in `heartbeat`."""
-    statement = """
-        UPDATE monitor_runtime SET last_wake_at = ?, wake_requested_at = NULL
-        WHERE fleet_id = ? AND pid = ? AND started_at = ?
-    """
-    return conn.execute(statement, (at, fleet_id, pid, started_at)).rowcount == 1
-
-
-def stamp_earlier_wake(
+def stamp_wake(
     conn: Connection, fleet_id: int, *, pid: int, started_at: str, at: str, request: str | None
 ) -> bool:
-    """As `stamp_wake`, some time after the delivery: clears `request`, which was met, and no later one."""
+    """A delivered wake: stamps it and clears `request`, which it met, in one write; a later one stays. False
+    as in `heartbeat`."""
     statement = """
         UPDATE monitor_runtime SET last_wake_at = ?,
             wake_requested_at = CASE WHEN wake_requested_at IS NOT ? THEN wake_requested_at END

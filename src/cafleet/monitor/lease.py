@@ -73,16 +73,10 @@ class Lease:
             raise MonitorDisplaced(self.fleet_id, None if row is None else row.pid)
         return row
 
-    def stamp_wake(self, at: str) -> None:
-        """Record a delivered wake, and with it that a request was met. Raises DatabaseError."""
+    def stamp_wake(self, at: str, request: str | None) -> None:
+        """Record a delivered wake that met `request`; a later one still stands. Raises DatabaseError."""
         with self._runtime.database.write() as conn:
-            monitor_runtime.stamp_wake(conn, self.fleet_id, pid=self.pid, started_at=self._started_at, at=at)
-
-    def stamp_earlier_wake(self, at: str, request: str | None) -> None:
-        """Record a wake that was delivered some ticks ago and met `request`: a later one still stands.
-        Raises DatabaseError."""
-        with self._runtime.database.write() as conn:
-            monitor_runtime.stamp_earlier_wake(
+            monitor_runtime.stamp_wake(
                 conn, self.fleet_id, pid=self.pid, started_at=self._started_at, at=at, request=request
             )
 

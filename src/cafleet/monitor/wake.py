@@ -53,8 +53,7 @@ class Wake:
         """
         self._backoff.tick()
         if self._unrecorded is not None:
-            self._lease.stamp_earlier_wake(*self._unrecorded)
-            self._unrecorded = None
+            self._record(*self._unrecorded)
             return
         request = row.wake_requested_at
         if request is None and not self._is_scheduled(row):
@@ -131,5 +130,5 @@ class Wake:
 
     def _record(self, at: str, request: str | None) -> None:
         self._unrecorded = at, request
-        self._lease.stamp_wake(at)
+        self._lease.stamp_wake(at, request)
         self._unrecorded = None
