@@ -113,22 +113,18 @@ class PaneChannel:
         """`text` as the plain line that an earlier holder of the lock pasted, if it is that one."""
         return OwnLine(None, comparable(text)) if self._lock.mark == fingerprint(text) else None
 
-    def _mark(self, line: str) -> None:
-        if own_line(line) is None:
-            self._lock.leave_mark(fingerprint(line))
-
     def _paste_and_submit(self, line: str, before: PaneView) -> Notification:
         # The cursor right behind `@name` opens a completion list in some agents, which takes the Enter.
         text = f"{line} " if line.split(" ")[-1].startswith(_COMPLETION_MARKS) else line
-        self._mark(line)
+        if own_line(line) is None:
+            self._lock.leave_mark(fingerprint(line))
         with _Step(self._lock, PASTED, _PASTED_SECONDS):
             view = self._multiplexer.paste(self._address, text, settle_seconds=self._settle_seconds)
         for pause in (*_PASTE_PAUSES_SECONDS, None):
             reading = classify(view, self._agent)
             if reading.state not in _PASTED and (reason := why_not(reading, view, self._member_id)):
                 if reading.state is PaneState.AWAITING_USER:  # It ignored the paste, or has it already.
-                    self._lock.drop_note()
-                    self._mark(line)
+                    self._lock.end_note()
                 return _deferred(reason)
             seen = self._seen(line, reading, view, before)
             if seen is _Seen.ALONE:
@@ -160,8 +156,7 @@ class PaneChannel:
                 return _submitted(classify(view, self._agent))
             if seen is not _Seen.ALONE:
                 break
-        self._lock.drop_note()
-        self._mark(line)
+        self._lock.end_note()
         return Notification(
             NotificationState.FAILED, "its agent did not take the Enter; the line stands in its composer"
         )

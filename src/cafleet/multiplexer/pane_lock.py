@@ -113,6 +113,10 @@ class PaneLock:
         with contextlib.suppress(OSError):
             os.pwrite(self._held[0], content.encode("ascii"), offset)
 
+    def end_note(self) -> None:
+        """Nothing is under way any more, but the marked line may still be there."""
+        self._write(0, "", 0.0)
+
     def drop_note(self) -> None:
         """Nothing is under way any more: neither note nor mark is left."""
         with contextlib.suppress(OSError):
