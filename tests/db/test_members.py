@@ -43,11 +43,11 @@ def test_a_placement_is_pending_placed_and_removed(tmp_path: Path) -> None:
         fleet = fleets.insert(conn, "a", "t")
         one = members.insert(conn, fleet, "a", "", "{}", "t")
         pending = Placement(one, "s", "@1", None, "tmux", "claude", "t", "server")
-        assert not members.set_pane(conn, one, "tmux", server="server", session="s", window="@2", pane="%3")
+        placed = Placement(one, "s2", "@2", "%3", "herdr", "claude", "t2", None)
+        assert not members.move_placement(conn, placed)
         members.insert_placement(conn, pending)
         assert members.get_placement(conn, one) == pending
-        assert members.set_pane(conn, one, "herdr", server=None, session="s2", window="@2", pane="%3")
-        placed = Placement(one, "s2", "@2", "%3", "herdr", "claude", "t", None)
+        assert members.move_placement(conn, placed)
         member = members.get(conn, one)
         assert member is not None
         assert member.placement == placed

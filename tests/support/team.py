@@ -92,7 +92,15 @@ class Team:
     def move(self, member_id: int, pane: PaneAddress, database: Database | None = None) -> None:
         """Point the member's placement at another pane."""
         with (database or self.database).write() as connection:
-            members.set_pane(connection, member_id, "tmux", **pane._asdict())
+            placement = members.get_placement(connection, member_id)
+            assert placement is not None
+            moved = placement._replace(
+                mux_server=pane.server,
+                mux_session=pane.session,
+                mux_window_id=pane.window,
+                mux_pane_id=pane.pane,
+            )
+            members.move_placement(connection, moved)
 
     def deregister(self, member_id: int, database: Database | None = None) -> None:
         """End the member."""

@@ -130,13 +130,13 @@ def delete_fleet(runtime: Runtime, fleet_id: int, *, kill_panes: bool = False) -
             placements = members.list_placements(conn, fleet_id)
         panes = _panes(placements)
         with pane_locks(runtime.config.data_directory, panes):
-            # Looked at again under the locks: a pane may have come since.
-            with runtime.database.read() as conn:
-                current = members.list_placements(conn, fleet_id)
-            if not set(_panes(current)) <= set(panes):
-                continue
             closings: tuple[PaneClosing, ...] = ()
             if kill_panes:
+                # Looked at again under the locks: a member may have moved since.
+                with runtime.database.read() as conn:
+                    current = members.list_placements(conn, fleet_id)
+                if not set(_panes(current)) <= set(panes):
+                    continue
                 runtime.database.prove_writable()
                 closings = _close_panes(runtime, fleet, current)
             with runtime.database.write() as conn:

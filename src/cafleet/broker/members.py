@@ -1,7 +1,7 @@
 """Who is in a fleet: list and show members (SPEC 3, 7.2)."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
@@ -43,9 +43,7 @@ def list_known_members(runtime: Runtime, fleet_id: int) -> list[RosterEntry]:
     Raises:
         FleetNotFound: no such fleet.
     """
-    with runtime.database.read() as conn:
-        require_fleet(conn, fleet_id)
-        return _roster(runtime, conn, members.list_known(conn, fleet_id), fleet_id, deregistered=True)
+    return _of_any_fleet(runtime, fleet_id, members.list_known)
 
 
 def list_everyone(runtime: Runtime, fleet_id: int) -> list[RosterEntry]:
@@ -54,9 +52,7 @@ def list_everyone(runtime: Runtime, fleet_id: int) -> list[RosterEntry]:
     Raises:
         FleetNotFound: no such fleet.
     """
-    with runtime.database.read() as conn:
-        require_fleet(conn, fleet_id)
-        return _roster(runtime, conn, members.list_all(conn, fleet_id), fleet_id, deregistered=True)
+    return _of_any_fleet(runtime, fleet_id, members.list_all)
 
 
 def names_of(runtime: Runtime, member_ids: Iterable[int]) -> dict[int, str]:
@@ -99,6 +95,14 @@ def placement_facts(placement: Placement | None) -> dict[str, object] | None:
     facts = placement._asdict()
     del facts["member_id"]
     return facts
+
+
+def _of_any_fleet(
+    runtime: Runtime, fleet_id: int, select: Callable[[Connection, int], list[Member]]
+) -> list[RosterEntry]:
+    with runtime.database.read() as conn:
+        require_fleet(conn, fleet_id)
+        return _roster(runtime, conn, select(conn, fleet_id), fleet_id, deregistered=True)
 
 
 def _roster(

@@ -36,20 +36,19 @@ def place(runtime: Runtime, member: Member, backend: str, pane: PaneAddress) -> 
         pane_lock(runtime.config.data_directory, backend, pane),
         runtime.database.write() as conn,
     ):
-        if require_active_member(conn, member.member_id).placement != member.placement:
+        placement = require_active_member(conn, member.member_id).placement
+        if placement is None or placement != member.placement:
             raise MemberChanged(member.member_id)
-        # The time, too: an agent that has just been started is not typed at before it shows itself.
-        now = format_timestamp(runtime.now())
-        members.set_pane(
-            conn,
-            member.member_id,
-            backend,
-            server=pane.server,
-            session=pane.session,
-            window=pane.window,
-            pane=pane.pane,
-            at=now,
+        moved = placement._replace(
+            backend=backend,
+            mux_server=pane.server,
+            mux_session=pane.session,
+            mux_window_id=pane.window,
+            mux_pane_id=pane.pane,
+            # An agent that has just been started is not typed at before it shows itself.
+            created_at=format_timestamp(runtime.now()),
         )
+        members.move_placement(conn, moved)
         return require_member(conn, member.member_id)
 
 
@@ -64,13 +63,4 @@ def put_back(runtime: Runtime, placed: Member, earlier: Placement) -> None:
         runtime.database.write() as conn,
     ):
         if members.get_placement(conn, placed.member_id) == placement:
-            members.set_pane(
-                conn,
-                placed.member_id,
-                earlier.backend,
-                server=earlier.mux_server,
-                session=earlier.mux_session,
-                window=earlier.mux_window_id,
-                pane=earlier.mux_pane_id,
-                at=earlier.created_at,
-            )
+            members.move_placement(conn, earlier)

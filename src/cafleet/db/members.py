@@ -188,28 +188,18 @@ def list_placements(conn: Connection, fleet_id: int) -> list[Placement]:
     return [Placement(*row) for row in conn.execute(statement, (fleet_id,))]
 
 
-def set_pane(
-    conn: Connection,
-    member_id: int,
-    backend: str,
-    *,
-    server: str | None,
-    session: str,
-    window: str,
-    pane: str | None,
-    at: str | None = None,
-) -> bool:
-    """Point the member's placement at a pane (None: one that is still to come); False where it has no
-    placement row.
+def move_placement(conn: Connection, placement: Placement) -> bool:
+    """Point the member's placement row at where `placement` says; False where it has none.
 
-    `at`: when its agent was started there; None leaves that as it is."""
+    `created_at` is when its agent was started there; which agent that is does not change."""
     statement = """
         UPDATE member_placements
-        SET backend = ?, mux_session = ?, mux_window_id = ?, mux_pane_id = ?, mux_server = ?,
-            created_at = coalesce(?, created_at)
+        SET backend = ?, mux_session = ?, mux_window_id = ?, mux_pane_id = ?, mux_server = ?, created_at = ?
         WHERE member_id = ?
     """
-    return conn.execute(statement, (backend, session, window, pane, server, at, member_id)).rowcount == 1
+    where = (placement.mux_session, placement.mux_window_id, placement.mux_pane_id, placement.mux_server)
+    values = (placement.backend, *where, placement.created_at, placement.member_id)
+    return conn.execute(statement, values).rowcount == 1
 
 
 def delete_placement(conn: Connection, member_id: int) -> bool:
