@@ -1,4 +1,4 @@
-"""How far a long work is, on a terminal (SPEC 7.1; issue 6: whatever takes more than a second)."""
+"""How far a long work is, on a terminal (SPEC 7.1): whatever takes more than a second."""
 
 import threading
 import time
