@@ -216,13 +216,18 @@ def test_a_creation_that_fails_at_any_step_leaves_nothing(
     assert_nothing_left(world)
 
 
-def test_a_database_that_fails_while_the_pane_is_recorded_leaves_nothing(world: World) -> None:
-    director = world.fleet()
+def refuse_updates(world: World, of: str, trouble: str) -> None:
+    """The database fails with `trouble` whenever that column is written."""
     with world.database.write() as conn:
         conn.execute(
-            """CREATE TRIGGER no_pane BEFORE UPDATE OF mux_pane_id ON member_placements
-            BEGIN SELECT RAISE(ABORT, 'disk trouble'); END"""
+            f"CREATE TRIGGER no_{of.split()[0]} BEFORE UPDATE OF {of}"
+            f" BEGIN SELECT RAISE(ABORT, '{trouble}'); END"
         )
+
+
+def test_a_database_that_fails_while_the_pane_is_recorded_leaves_nothing(world: World) -> None:
+    director = world.fleet()
+    refuse_updates(world, "mux_pane_id ON member_placements", "disk trouble")
     with pytest.raises(CafleetError, match="disk trouble"):
         create_member(world.runtime, world.request(director.fleet_id), start_wait_seconds=0)
     assert_nothing_left(world)
@@ -243,15 +248,8 @@ def test_a_member_that_is_deleted_while_its_pane_opens_does_not_come_back(world:
 
 def test_what_could_not_be_undone_is_told_after_the_primary_error(world: World) -> None:
     director = world.fleet()
-    with world.database.write() as conn:
-        conn.execute(
-            """CREATE TRIGGER no_pane BEFORE UPDATE OF mux_pane_id ON member_placements
-            BEGIN SELECT RAISE(ABORT, 'disk trouble'); END"""
-        )
-        conn.execute(
-            """CREATE TRIGGER no_end BEFORE UPDATE OF status ON members
-            BEGIN SELECT RAISE(ABORT, 'more trouble'); END"""
-        )
+    refuse_updates(world, "mux_pane_id ON member_placements", "disk trouble")
+    refuse_updates(world, "status ON members", "more trouble")
     world.multiplexer.fail("kill_pane", MultiplexerError("no answer"))
     with pytest.raises(CafleetError, match="disk trouble") as caught:
         create_member(world.runtime, world.request(director.fleet_id), start_wait_seconds=0)

@@ -50,6 +50,13 @@ class Place:
         self.program = Program(self.home, TMPDIR=str(self.temporary))
         self.folder = self.program.database_path.parent
 
+    def earlier(self, line: str) -> Path:
+        """A folder with nothing in it but a file of that line, `old.db`."""
+        folder = self.home / "earlier"
+        folder.mkdir()
+        SOURCES[line](folder / "old.db")
+        return folder
+
     def unfinished(self) -> list[str]:
         """What a killed builder left, without the part of its names that differs each time."""
         found = [*self.home.rglob("*"), *self.temporary.rglob("*")]
@@ -72,9 +79,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("line", SOURCES)
 def test_a_killed_import_left_a_whole_file_or_none(place: Place, line: str) -> None:
-    earlier = place.home / "earlier"
-    earlier.mkdir()
-    SOURCES[line](earlier / "old.db")
+    earlier = place.earlier(line)
     before = bytes_of(earlier)
     words = ("import", str(earlier / "old.db"))
     scratch = place.directory / "scratch"
@@ -128,9 +133,7 @@ def test_a_killed_import_into_a_fresh_database_is_done_or_not(place: Place) -> N
 
 @pytest.mark.parametrize("line", ["Python line", "binary line with a log"])
 def test_a_failing_import_says_so_and_leaves_nothing(place: Place, line: str) -> None:
-    earlier = place.home / "earlier"
-    earlier.mkdir()
-    SOURCES[line](earlier / "old.db")
+    earlier = place.earlier(line)
     before = bytes_of(earlier)
     words = ("import", str(earlier / "old.db"))
     scratch = place.directory / "scratch"

@@ -25,6 +25,12 @@ def program(tmp_path: Path) -> Program:
     return made
 
 
+@pytest.fixture
+def small_server(tmux_servers: Callable[..., TmuxServer]) -> TmuxServer:
+    """With room for 80 x 24, and one row more for tmux's own status line."""
+    return tmux_servers().start(width=80, height=25)
+
+
 def _start(server: TmuxServer, program: Program, *more: str) -> str:
     """A pane with the dashboard. `more`: environment."""
     environ = [*(f"{name}={value}" for name, value in program.environ.items()), *more]
@@ -37,82 +43,72 @@ def _start(server: TmuxServer, program: Program, *more: str) -> str:
     return pane
 
 
-def test_it_fits_and_is_used_with_keys_and_mouse(
-    tmux_servers: Callable[..., TmuxServer], program: Program
-) -> None:
-    # One row more: it is tmux's own status line.
-    tmux_server = tmux_servers().start(width=80, height=25)
-    pane = _start(tmux_server, program)
-    rows = tmux_server.run("capture-pane", "-p", "-t", pane).split("\n")
+def test_it_fits_and_is_used_with_keys_and_mouse(small_server: TmuxServer, program: Program) -> None:
+    pane = _start(small_server, program)
+    rows = small_server.run("capture-pane", "-p", "-t", pane).split("\n")
     assert rows[0].split() == ["1", "team", "(3)"]
     assert len(rows) == 24, rows
     assert rows[23].split()[:2] == ["s", "Send"]
     assert rows[23].split()[-2:] == ["h", "Held"]
-    assert not COLOUR.search(tmux_server.run("capture-pane", "-p", "-e", "-t", pane))
+    assert not COLOUR.search(small_server.run("capture-pane", "-p", "-e", "-t", pane))
 
     row = next(number for number, text in enumerate(rows, 1) if " bob " in text and "member" not in text)
     for action in "Mm":  # A button goes down, and up.
-        tmux_server.run("send-keys", "-l", "-t", pane, f"\x1b[<0;10;{row}{action}")
-    tmux_server.wait_for_text(pane, "Inbox of bob (1)")
+        small_server.run("send-keys", "-l", "-t", pane, f"\x1b[<0;10;{row}{action}")
+    small_server.wait_for_text(pane, "Inbox of bob (1)")
     for key in ("i", "a"):
-        tmux_server.run("send-keys", "-t", pane, key)
+        small_server.run("send-keys", "-t", pane, key)
     wait_until(
         lambda: program.run("message", "poll", "3").stdout == "No messages found.\n", what="an empty inbox"
     )
-    tmux_server.run("send-keys", "-t", pane, "q")
-    tmux_server.wait_for_text(pane, "left: 0")
+    small_server.run("send-keys", "-t", pane, "q")
+    small_server.wait_for_text(pane, "left: 0")
 
 
 @pytest.mark.parametrize("number", ["TERM", "HUP", "INT", "QUIT"])
 def test_a_signal_leaves_the_terminal_as_it_was(
-    tmux_servers: Callable[..., TmuxServer], program: Program, number: str
+    small_server: TmuxServer, program: Program, number: str
 ) -> None:
-    tmux_server = tmux_servers().start(width=80, height=25)
-    pane = _start(tmux_server, program)
+    pane = _start(small_server, program)
     state = "#{alternate_on} #{mouse_any_flag} #{cursor_flag}"
-    assert tmux_server.run("display-message", "-p", "-t", pane, state) == "1 1 0"
-    shell = tmux_server.run("display-message", "-p", "-t", pane, "#{pane_pid}")
+    assert small_server.run("display-message", "-p", "-t", pane, state) == "1 1 0"
+    shell = small_server.run("display-message", "-p", "-t", pane, "#{pane_pid}")
     (child,) = subprocess.run(
         ["pgrep", "-P", shell], capture_output=True, text=True, check=True
     ).stdout.split()
     os.kill(int(child), getattr(signal, f"SIG{number}"))
-    tmux_server.wait_for_text(pane, "left: 130")
-    assert tmux_server.run("display-message", "-p", "-t", pane, state) == "0 0 1"
+    small_server.wait_for_text(pane, "left: 130")
+    assert small_server.run("display-message", "-p", "-t", pane, state) == "0 0 1"
 
 
-def test_it_is_suspended_and_comes_back(tmux_servers: Callable[..., TmuxServer], program: Program) -> None:
-    tmux_server = tmux_servers().start(width=80, height=25)
+def test_it_is_suspended_and_comes_back(small_server: TmuxServer, program: Program) -> None:
     environ = [*(f"{name}={value}" for name, value in program.environ.items()), "TERM=screen", "PS1=$ "]
-    pane = tmux_server.add_pane("env", "-i", *environ, "bash", "--norc")
-    tmux_server.run("send-keys", "-t", pane, f"{SCRIPT} top", "Enter")
-    tmux_server.wait_for_text(pane, "for bob")
-    tmux_server.run("send-keys", "-t", pane, "C-z")
-    tmux_server.wait_for_text(pane, "Stopped")
+    pane = small_server.add_pane("env", "-i", *environ, "bash", "--norc")
+    small_server.run("send-keys", "-t", pane, f"{SCRIPT} top", "Enter")
+    small_server.wait_for_text(pane, "for bob")
+    small_server.run("send-keys", "-t", pane, "C-z")
+    small_server.wait_for_text(pane, "Stopped")
     program.run("message", "send", "--from", "1", "--to", "2", "sent meanwhile")
-    tmux_server.run("send-keys", "-t", pane, "fg", "Enter")
-    tmux_server.wait_for_text(pane, "1 team (3)")
-    tmux_server.wait_for_text(pane, "sent meanwhile")
-    tmux_server.run("send-keys", "-t", pane, "q")
-    tmux_server.wait_for_text(pane, "$ fg")
+    small_server.run("send-keys", "-t", pane, "fg", "Enter")
+    small_server.wait_for_text(pane, "1 team (3)")
+    small_server.wait_for_text(pane, "sent meanwhile")
+    small_server.run("send-keys", "-t", pane, "q")
+    small_server.wait_for_text(pane, "$ fg")
 
 
 def test_it_is_not_suspended_where_nobody_could_bring_it_back(
-    tmux_servers: Callable[..., TmuxServer], program: Program
+    small_server: TmuxServer, program: Program
 ) -> None:
-    tmux_server = tmux_servers().start(width=80, height=25)
-    pane = _start(tmux_server, program)
-    tmux_server.run("send-keys", "-t", pane, "C-z")
-    tmux_server.wait_for_text(pane, "no shell to come back from")
-    tmux_server.run("send-keys", "-t", pane, "q")
-    tmux_server.wait_for_text(pane, "left: 0")
+    pane = _start(small_server, program)
+    small_server.run("send-keys", "-t", pane, "C-z")
+    small_server.wait_for_text(pane, "no shell to come back from")
+    small_server.run("send-keys", "-t", pane, "q")
+    small_server.wait_for_text(pane, "left: 0")
 
 
-def test_without_colours_everything_is_still_seen(
-    tmux_servers: Callable[..., TmuxServer], program: Program
-) -> None:
-    tmux_server = tmux_servers().start(width=80, height=25)
-    pane = _start(tmux_server, program, "NO_COLOR=1")
-    shown = tmux_server.run("capture-pane", "-p", "-e", "-t", pane)
+def test_without_colours_everything_is_still_seen(small_server: TmuxServer, program: Program) -> None:
+    pane = _start(small_server, program, "NO_COLOR=1")
+    shown = small_server.run("capture-pane", "-p", "-e", "-t", pane)
     colours = set(re.findall(r"\x1b\[(?:[\d;]*;)?((?:3|4|9|10)\d(?:[;:]\d+)*)m", shown))
     assert colours <= {"39", "49"}
     assert "\x1b[7m" in shown or "\x1b[0;7m" in shown
