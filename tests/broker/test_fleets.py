@@ -1,12 +1,15 @@
 import os
+from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
 
 import pytest
 from tests.support.fleet_builder import World
+from tests.support.interrupted import Interrupted
 
 from cafleet.broker import fleets, inbox, members, messages
 from cafleet.broker.spawning import Wish
+from cafleet.db import members as stored
 from cafleet.db.database import Database, Writing
 from cafleet.errors import (
     BinaryNotFound,
@@ -274,6 +277,47 @@ def test_a_fleet_is_deleted_under_the_locks_of_its_panes(world: World) -> None:
     world.multiplexer.before = look
     fleets.delete_fleet(world.runtime, director.fleet_id, kill_panes=True)
     assert seen == [director.member_id, worker.member_id]
+
+
+def test_a_member_that_moves_while_its_fleet_is_deleted_is_closed_where_it_is(world: World) -> None:
+    """Under the lock of its new pane; the old one may be somebody else's by now."""
+    director = world.fleet()
+    worker = world.member(director.fleet_id)
+    old, new = world.pane(worker), world.multiplexer.add_pane(server=world.here.server or "")
+    data, unlocked = world.runtime.config.data_directory, []
+
+    def move() -> None:
+        assert worker.placement is not None
+        with world.database.write() as conn:
+            stored.move_placement(conn, worker.placement._replace(mux_pane_id=new.pane))
+
+    def look(method: str, pane: str) -> None:
+        if method == "kill_pane":
+            with suppress(PaneBusy), pane_lock(data, "tmux", new, timeout_seconds=0):
+                unlocked.append(pane)
+
+    world.multiplexer.before = look
+    with closing(Interrupted(world.database.path, 1, move)) as database:
+        fleets.delete_fleet(world.runtime_with(database), director.fleet_id, kill_panes=True)
+        assert database.interrupted
+    assert world.multiplexer.killed == [new]
+    assert not world.multiplexer.pane(old).dead
+    assert unlocked == []
+
+
+def test_a_member_that_goes_while_its_fleet_is_deleted_takes_its_pane_out_of_it(world: World) -> None:
+    director = world.fleet()
+    worker = world.member(director.fleet_id)
+
+    def go() -> None:
+        with world.database.write() as conn:
+            stored.deregister(conn, worker.member_id, "t")
+            stored.delete_placement(conn, worker.member_id)
+
+    with closing(Interrupted(world.database.path, 1, go)) as database:
+        fleets.delete_fleet(world.runtime_with(database), director.fleet_id, kill_panes=True)
+        assert database.interrupted
+    assert world.multiplexer.killed == []
 
 
 def test_deleting_a_fleet_sweeps_the_locks_of_panes_long_gone(world: World) -> None:

@@ -12,6 +12,7 @@ from cafleet.db.turns import (
     EAGER_TRIES,
     LONGEST_PAUSE_SECONDS,
     SHORTEST_PAUSE_SECONDS,
+    SHRINKING_SECONDS,
     execute_in_turn,
     pause_seconds,
 )
@@ -39,6 +40,11 @@ def test_the_longer_one_has_waited_the_more_often_one_looks(
     before, after = pause_seconds(tries, waited), pause_seconds(tries + 1, waited + further)
     assert SHORTEST_PAUSE_SECONDS <= before <= LONGEST_PAUSE_SECONDS
     assert after <= before or tries <= EAGER_TRIES
+
+
+def test_the_oldest_look_as_often_as_one_whose_turn_is_near() -> None:
+    pauses = [pause_seconds(EAGER_TRIES + 1, part * SHRINKING_SECONDS) for part in (0, 0.5, 1)]
+    assert pauses == [LONGEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS / 2, SHORTEST_PAUSE_SECONDS]
 
 
 def test_a_lock_of_a_moment_costs_a_moment() -> None:

@@ -1,15 +1,14 @@
 """What is true when the pane's lock has been got need not be what was true when it was asked for."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from sqlite3 import Connection
+from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from tests.support.drawn import standin_screen
+from tests.support.interrupted import Interrupted
 from tests.support.memory_multiplexer import ComposerProgram, MemoryMultiplexer
 from tests.support.team import Team
 
-from cafleet.db.database import Database
 from cafleet.delivery.drain import drain_for_message
 from cafleet.delivery.line import render_line
 from cafleet.errors import PaneBusy
@@ -19,25 +18,6 @@ from cafleet.multiplexer.pane_lock import pane_lock
 NOTIFIED = Notification(NotificationState.NOTIFIED, None)
 BEFORE_THE_LOCK = (1, 2)
 """A send reads what is pending, then what is to be typed; then it asks for the lock, and reads again."""
-
-
-class Interrupted(Database):
-    """The file as a process has it in which others come between two of its steps."""
-
-    def __init__(self, path: str, after: int, action: Callable[[], object]) -> None:
-        """`action` is done right after the reading transaction with the number `after`."""
-        super().__init__(path)
-        self.interrupted = False
-        self._reads, self._after, self._action = 0, after, action
-
-    @contextmanager
-    def read(self) -> Iterator[Connection]:  # type: ignore[override]
-        with super().read() as connection:
-            yield connection
-        self._reads += 1
-        if self._reads == self._after:
-            self.interrupted = True
-            self._action()
 
 
 def drain(team: Team, message_id: int, after: int, action: Callable[[], object]) -> Notification:

@@ -6,6 +6,7 @@ from tests.support.fleet_builder import World
 from tests.support.waiting import wait_until
 
 from cafleet.broker import fleets
+from cafleet.db.database import Database
 from cafleet.top.follow import Follower
 from cafleet.top.snapshot import Snapshot, Wanted
 
@@ -39,3 +40,32 @@ def test_the_panes_are_those_of_whoever_is_shown(tmp_path: Path) -> None:
         assert snapshot.view is not None
         placed = [e.member.member_id for e in snapshot.view.roster if e.member.placement is not None]
         assert sorted(snapshot.view.panes) == placed
+
+
+class Waiting(Database):
+    """Notes how long it is asked to wait."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.asked_seconds: list[float] = []
+
+    def wait_for_change(self, timeout_seconds: float) -> bool:
+        self.asked_seconds.append(timeout_seconds)
+        return super().wait_for_change(timeout_seconds)
+
+
+def test_it_sleeps_until_something_changes(tmp_path: Path) -> None:
+    """It looks around now and then, and burns nothing in between."""
+    world = World(tmp_path)
+    world.fleet()
+    database = Waiting(world.database.path)
+    failures: list[Exception] = []
+    follower = Follower(lambda: world.runtime_with(database), Wanted(), lambda _: None, failures.append)
+    follower.start()
+    try:
+        wait_until(lambda: len(database.asked_seconds) > 3, what="some rounds")
+    finally:
+        follower.stop()
+        world.close()
+    assert failures == []
+    assert min(database.asked_seconds) >= 0.1
